@@ -1,0 +1,41 @@
+# Every target sets itself up: `make install` runs first where it has not yet.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help install quickstart test test-slow lint bench mutants clean
+
+help: ## show what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+install: $(STAMP) ## create .venv with the package and its tools
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+quickstart: install ## run the main job on data it simulates
+	$(BIN)/dpals quickstart
+
+test: install lint ## lint, types, import contract and all quick tests
+	$(BIN)/python -m pytest
+
+test-slow: install ## tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: install ## ruff, mypy --strict, the contract between the three rooms
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: install ## speed and memory, printed as tables
+	$(BIN)/python benchmarks/run.py
+
+mutants: install ## plant bugs that would break privacy; every one must be caught
+	$(BIN)/python tests/privacy/mutants.py
+
+clean: ## remove what make made
+	rm -rf $(VENV) quickstart build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
