@@ -1,1 +1,17 @@
-""""""
+"""The door: the only code that adds noise or spends privacy budget.
+
+Every private statistic of this library has one form. User i offers an integer vector x_i and integer
+coefficients c_ij for its items, and the door publishes, for every item j,
+
+    sum_i c_ij * x_i  +  Gaussian noise.
+
+Read the files in this order:
+
+``contribution``  what users offer, on an integer grid, with the bound enforced user by user
+``sums``          exact sums of what was offered
+``randomness``    exact integer noise from a cryptographic generator
+``accounting``    what a release costs and what costs add up to
+``ledger``        the durable record of what was spent
+``mechanism``     the door itself: bound, sum, pay, add noise, in this order
+``statement``     what was promised, for people
+"""

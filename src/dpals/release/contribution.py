@@ -1,0 +1,360 @@
+"""What users offer, as integers, with one bound enforced for each of them.
+
+An `Offer` holds, for a block of users, coefficients c_ij on the items each user touches and a vector x_i per
+user. What user i adds to the published table is the outer product of (c_ij)_j and x_i, whose squared norm
+factorises: |x_i|^2 * sum_j c_ij^2. That one number is the user's sensitivity, and `on_grid` makes sure, in
+integers, that it is at most the square of the bound. Nothing here trusts the caller's arithmetic: a mistake
+in the private room can cost accuracy, never privacy.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Form = Literal["scalar", "vector", "symmetric"]
+FloatArray = NDArray[np.floating[Any]]
+
+MAX_BOUND_BITS = 30
+"""Integer bounds are at most 2^30: their squares, and sums up to one above, fit in int64."""
+
+_LARGEST = 2**MAX_BOUND_BITS  # integers beyond it would break any bound, so they saturate
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Which items each user of a block touches: the rows of a CSR matrix without its values.
+
+    Formal guarantee: every row belongs to one user and names no item twice, so that no user counts twice.
+    The arrays are read-only copies unless they were read-only already.
+
+    Parameters
+    ----------
+    indptr, items
+        Row i holds ``items[indptr[i]:indptr[i + 1]]``, strictly increasing.
+    n_items
+        Size of the catalogue, a public number.
+    first_user
+        Number of the first row among all users. Blocks of one release may not overlap.
+
+    ==========================  ====================================================
+    user without items          allowed, offers nothing
+    item twice, out of order    ValueError
+    item outside the catalogue  ValueError
+    ==========================  ====================================================
+    """
+
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+    n_items: int
+    first_user: int = 0
+
+    def __post_init__(self) -> None:
+        indptr, items = _frozen(self.indptr, np.int64), _frozen(self.items, np.int32)
+        object.__setattr__(self, "indptr", indptr)
+        object.__setattr__(self, "items", items)
+        if indptr.ndim != 1 or len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(items):
+            raise ValueError("indptr must run from 0 to the number of entries")
+        if not _valid_rows(indptr, items, self.n_items):
+            raise ValueError(
+                f"each row must name items between 0 and {self.n_items - 1} in increasing order, none twice"
+            )
+
+    @property
+    def n_users(self) -> int:
+        return len(self.indptr) - 1
+
+    @cached_property
+    def by_item(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        """The same entries ordered by item: item pointers, positions of the entries, their rows."""
+        pointers: NDArray[np.int64]
+        pointers, positions, rows = _transpose(self.indptr, self.items, self.n_items)
+        return pointers, positions, rows
+
+    @classmethod
+    def one_item(cls, n_users: int, first_user: int = 0) -> "Pattern":
+        """Every user touches one pseudo-item: the pattern of global statistics."""
+        return cls(np.arange(n_users + 1), np.zeros(n_users, np.int32), 1, first_user)
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """What a block of users offers, in real numbers, before the grid and the bound.
+
+    Parameters
+    ----------
+    pattern
+        Which items each user touches.
+    coefficients
+        One number per entry of the pattern.
+    vectors
+        One row per user; left out where every x_i is 1.
+    """
+
+    pattern: Pattern
+    coefficients: FloatArray
+    vectors: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """The public description of a release: its shape, its bound and its grid, all chosen without the data.
+
+    Parameters
+    ----------
+    purpose
+        What the release is for, in words a reviewer understands.
+    n_items
+        Number of published rows; 1 for a global statistic.
+    bound
+        Largest norm of what one user adds to the whole table: sqrt(sum_j c_ij^2) * |x_i|, for the symmetric
+        form sqrt(sum_j c_ij^2) * |u_i|^2. Users above it are scaled down.
+    form
+        ``scalar`` publishes sum_i c_ij; ``vector`` sum_i c_ij x_i; ``symmetric`` the upper triangles of
+        sum_i c_ij u_i u_i^T, row by row.
+    dimension
+        Length of the users' vectors; 1 for scalars.
+    coefficient_norm
+        Typical size of sqrt(sum_j c_ij^2). It only places the grid: it splits the digits between
+        coefficients and vectors.
+    weights
+        For vectors: how much each coordinate counts in the bound, as integers. A coordinate of weight w gets
+        noise of variance V / w.
+    """
+
+    purpose: str
+    n_items: int
+    bound: float
+    form: Form = "scalar"
+    dimension: int = 1
+    coefficient_norm: float = 1.0
+    weights: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.bound) and self.bound >= 0):
+            raise ValueError(
+                f"the bound of {self.purpose!r} must be a number of at least 0, got {self.bound}"
+            )
+        if not (math.isfinite(self.coefficient_norm) and self.coefficient_norm > 0):
+            raise ValueError(f"coefficient_norm must be a positive number, got {self.coefficient_norm}")
+        if self.n_items < 1 or self.dimension < 1:
+            raise ValueError("a release needs at least one item and one dimension")
+        if self.form == "scalar" and self.dimension != 1:
+            raise ValueError("scalars have dimension 1")
+        if self.weights is not None:
+            if self.form != "vector" or len(self.weights) != self.dimension:
+                raise ValueError("weights are for vectors, one for each coordinate")
+            if any(int(w) != w or not 1 <= w <= _LARGEST for w in self.weights):
+                raise ValueError(f"weights must be positive integers, got {self.weights}")
+
+    @property
+    def coordinate_weights(self) -> NDArray[np.int64]:
+        """Weight of each published coordinate: off the diagonal of a symmetric matrix it is 2."""
+        if self.form == "symmetric":
+            rows, columns = np.triu_indices(self.dimension)
+            return np.where(rows == columns, 1, 2).astype(np.int64)
+        return np.array(self.weights or [1] * self.dimension, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Steps of the integer grid: one unit of a coefficient, of a vector, and of what is published."""
+
+    bound: int
+    coefficient_step: float
+    vector_step: float
+    step: float
+
+    @classmethod
+    def of(cls, query: Query, bits: int) -> "Grid":
+        """The grid on which the query's bound is the integer 2^bits."""
+        if not 0 <= bits <= MAX_BOUND_BITS:
+            raise ValueError(f"the bound takes between 0 and {MAX_BOUND_BITS} bits, not {bits}")
+        if query.bound == 0:
+            return cls(bound=0, coefficient_step=1.0, vector_step=1.0, step=1.0)
+        vector_scale = query.bound / query.coefficient_norm
+        step = math.ldexp(query.bound, -bits)
+        if query.form == "scalar":
+            return cls(1 << bits, step, 1.0, step)
+        if query.form == "vector":
+            vector_bits = bits // 2
+        else:
+            vector_bits, vector_scale = bits // 3, math.sqrt(vector_scale)
+        used = vector_bits if query.form == "vector" else 2 * vector_bits
+        return cls(
+            bound=1 << bits,
+            coefficient_step=math.ldexp(query.coefficient_norm, used - bits),
+            vector_step=math.ldexp(vector_scale, -vector_bits),
+            step=step,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Contribution:
+    """Integers that obey the bound, ready to be summed. Made by `on_grid` only."""
+
+    pattern: Pattern
+    coefficients: NDArray[np.int32]
+    vectors: NDArray[np.int32]
+
+
+def on_grid(offer: Offer, query: Query, grid: Grid) -> Contribution:
+    """Turn an offer into integers and enforce the bound for each user.
+
+    Formal guarantee: in the result, for every user i, N_i * sum_j c_ij^2 <= grid.bound^2 in exact integer
+    arithmetic, where N_i is sum_k w_k x_ik^2 for vectors, |u_i|^4 for symmetric matrices and 1 for scalars.
+    Row i of the result depends on row i of the offer only.
+
+    ============================  ======================================================
+    zero vector, no items         offers nothing
+    NaN or infinity               ValueError, whatever the bound
+    numbers beyond 2^30 steps     cut to 2^30 steps, then scaled down like any other
+    bound of zero                 everyone is scaled down to nothing
+    user above the bound          all coefficients scaled by one factor, toward zero
+    ============================  ======================================================
+    """
+    pattern, symmetric = offer.pattern, query.form == "symmetric"
+    if pattern.n_items != query.n_items:
+        raise ValueError(f"the offer covers {pattern.n_items} items, the query {query.n_items}")
+    if offer.coefficients.shape != pattern.items.shape:
+        raise ValueError("one coefficient is needed for each entry of the pattern")
+    coefficients = _truncated(offer.coefficients, grid.coefficient_step, "coefficients")
+    if query.form == "scalar":
+        if offer.vectors is not None:
+            raise ValueError("scalars take coefficients only")
+        vectors = np.ones((pattern.n_users, 1), np.int32)
+    else:
+        if offer.vectors is None or offer.vectors.shape != (pattern.n_users, query.dimension):
+            raise ValueError(f"vectors must be of shape {(pattern.n_users, query.dimension)}")
+        vectors = _truncated(offer.vectors, grid.vector_step, "vectors")
+    weights = np.ones(query.dimension, np.int64) if symmetric else query.coordinate_weights
+    _enforce(pattern.indptr, coefficients, vectors, weights, symmetric, grid.bound)
+    return Contribution(pattern, coefficients, vectors)
+
+
+def _frozen(array: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:
+    """The array itself where nobody can write to it, else a read-only copy."""
+    result = np.ascontiguousarray(array, dtype=dtype)
+    owner: Any = result
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            result = result.copy()
+            result.setflags(write=False)
+            break
+        owner = owner.base
+    return result
+
+
+def _truncated(values: FloatArray, step: float, name: str) -> NDArray[np.int32]:
+    """values / step without its fraction, as integers of at most 2^30."""
+    result = np.empty(values.shape, np.int32)
+    if not _truncate(np.ascontiguousarray(values).reshape(-1), 1 / step, result.reshape(-1)):
+        raise ValueError(f"{name} must be finite numbers, found NaN or infinity")
+    return result
+
+
+@numba.njit(cache=True, nogil=True)
+def _truncate(values, scale, result):  # type: ignore[no-untyped-def]
+    for k in range(len(values)):
+        value = values[k] * scale
+        if not np.isfinite(values[k]):
+            return False
+        result[k] = np.int32(max(-float(_LARGEST), min(float(_LARGEST), value)))
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _valid_rows(indptr, items, n_items):  # type: ignore[no-untyped-def]
+    for i in range(len(indptr) - 1):
+        if indptr[i + 1] < indptr[i]:
+            return False
+        previous = -1
+        for e in range(indptr[i], indptr[i + 1]):
+            if items[e] <= previous or items[e] >= n_items:
+                return False
+            previous = items[e]
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _transpose(indptr, items, n_items):  # type: ignore[no-untyped-def]
+    pointers = np.zeros(n_items + 1, np.int64)
+    for e in range(len(items)):
+        pointers[items[e] + 1] += 1
+    pointers = np.cumsum(pointers)
+    free = pointers.copy()
+    positions = np.empty(len(items), np.int64)
+    rows = np.empty(len(items), np.int32)
+    for i in range(len(indptr) - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            slot = free[items[e]]
+            free[items[e]] += 1
+            positions[slot] = e
+            rows[slot] = i
+    return pointers, positions, rows
+
+
+@numba.njit(cache=True, nogil=True)
+def _squared_norm(values, ceiling):  # type: ignore[no-untyped-def]
+    """sum_k values_k^2 in exact integers, or `ceiling` where it is at least that much."""
+    total = np.int64(0)
+    for k in range(len(values)):
+        total += np.int64(values[k]) * np.int64(values[k])
+        if total >= ceiling:
+            return ceiling
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def _weighted_squared_norm(values, weights, ceiling):  # type: ignore[no-untyped-def]
+    """sum_k weights_k values_k^2 in exact integers, or `ceiling` where it is at least that much."""
+    total = np.int64(0)
+    for k in range(len(values)):
+        square = np.int64(values[k]) * np.int64(values[k])
+        if square > ceiling // weights[k]:
+            return ceiling
+        total += weights[k] * square
+        if total >= ceiling:
+            return ceiling
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def _enforce(indptr, coefficients, vectors, weights, symmetric, bound):  # type: ignore[no-untyped-def]
+    """Scale the coefficients of each user, in place, until the user's bound holds.
+
+    All decisions are made in int64: norms saturate at `ceiling`, one above the square of the bound, which no
+    user with a non-zero vector and a non-zero coefficient may reach.
+    """
+    square = np.int64(bound) * np.int64(bound)
+    ceiling = square + 1
+    for i in range(len(indptr) - 1):
+        row = coefficients[indptr[i] : indptr[i + 1]]
+        norm = _weighted_squared_norm(vectors[i], weights, ceiling)
+        if symmetric:
+            norm = ceiling if norm > bound else norm * norm
+        if norm > 0 and _squared_norm(row, ceiling) > square // norm:
+            _scale_down(row, vectors[i], weights, symmetric, bound, square // norm)
+
+
+@numba.njit(cache=True, nogil=True)
+def _scale_down(row, vector, weights, symmetric, bound, allowed):  # type: ignore[no-untyped-def]
+    """Multiply a row by one factor, toward zero, until its squared norm is at most `allowed`.
+
+    A float guesses the factor; the loop ends on the integer check, or with a row of zeros.
+    """
+    original = row.astype(np.int64)
+    size = np.sqrt(np.sum(weights * vector.astype(np.float64) ** 2)) ** (2 if symmetric else 1)
+    guess = bound / (size * np.sqrt(np.sum(original.astype(np.float64) ** 2)))
+    factor = np.int64(min(guess, 1.0) * 2**24)
+    while True:
+        for k in range(len(row)):
+            magnitude = (abs(original[k]) * factor) >> 24
+            row[k] = magnitude if original[k] >= 0 else -magnitude
+        if factor == 0 or _squared_norm(row, allowed + 1) <= allowed:
+            return
+        factor -= 1 + factor // 256

@@ -1,0 +1,217 @@
+"""The durable record of what was spent on which data set.
+
+An append-only SQLite table whose rows are chained by hashes: each row's hash covers the row and the hash
+before it, and a separate head holds the number of rows and the last hash. A row is either the declaration of
+a data set's budget or a spend.
+
+Formal guarantee: `spend` returns only after the spend is on disk, and raises `PrivacyBudgetExceeded` without
+writing where the data set's budget would be exceeded. Check and write are one exclusive transaction, so
+processes that spend at once cannot exceed the budget together. A ledger in which a row was changed, removed,
+inserted or reordered is refused by every call. Someone who can rewrite the whole file can rewrite the chain:
+the head printed in each privacy statement is there to compare with.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from dpals.release.accounting import PrivacyBudgetExceeded, cost_of, mu_of
+from dpals.release.accounting import mu as largest_mu
+
+FORMAT = 1
+
+_SCHEMA = """\
+CREATE TABLE entries (number INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
+CREATE TABLE head (count INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
+CREATE TRIGGER no_update BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'ledgers are append-only'); END;
+CREATE TRIGGER no_delete BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'ledgers are append-only'); END;
+""".splitlines()
+_OPEN: dict[str, Any] = {"uri": True, "isolation_level": None, "timeout": 60}
+_GENESIS = hashlib.sha256(b"dpals ledger 1").hexdigest()
+
+
+class LedgerDamaged(RuntimeError):  # noqa: N818, a public name
+    """The ledger is not what dpals wrote; nothing more may be spent on its word."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of the ledger.
+
+    ``kind`` is ``"budget"`` (`cost` is the most that may be spent on the data set from now on, in all) or
+    ``"spend"`` (`cost` was spent). `cost` is in units of 2^-64 of squared mu.
+    """
+
+    kind: str
+    dataset: str
+    purpose: str
+    cost: int
+    time: str
+
+
+class Ledger:
+    """Budgets and spends, on disk or, by default, in memory.
+
+    Examples
+    --------
+    >>> ledger = Ledger()
+    >>> ledger.declare("ratings of 2026", epsilon=1.0, delta=1e-6)
+    >>> ledger.spend("ratings of 2026", "item counts", cost=10**15)
+    >>> [entry.purpose for entry in ledger.entries()]
+    ['epsilon 1.0, delta 1e-06', 'item counts']
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        self._lock = threading.Lock()
+        self._memory: sqlite3.Connection | None = None
+        if self.path is None:
+            self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            _create(self._memory)
+        elif not self.path.exists():
+            _create_file(self.path)
+        self.entries()
+
+    def declare(self, dataset: str, epsilon: float, delta: float) -> None:
+        """Set the most that may ever be spent on a data set. The last declaration counts."""
+        allowance = cost_of(largest_mu(epsilon, delta))
+        with self._transaction() as connection:
+            _append(
+                connection, Entry("budget", dataset, f"epsilon {epsilon}, delta {delta}", allowance, _now())
+            )
+
+    def spend(self, dataset: str, purpose: str, cost: int) -> None:
+        """Record a spend, durably, or refuse it. A data set without a declared budget has no limit."""
+        if cost < 0:
+            raise ValueError(f"a cost cannot be negative, got {cost}")
+        with self._transaction() as connection:
+            spent, allowance = _totals(_read(connection), dataset)
+            if allowance is not None and spent + cost > allowance:
+                raise PrivacyBudgetExceeded(
+                    f"{purpose!r} would bring what is spent on {dataset!r} to mu {mu_of(spent + cost):.6g}, "
+                    f"its budget allows {mu_of(allowance):.6g}; nothing was spent or released"
+                )
+            _append(connection, Entry("spend", dataset, purpose, cost, _now()))
+
+    def spent(self, dataset: str) -> int:
+        """Cost of everything spent on a data set so far."""
+        return _totals(self.entries(), dataset)[0]
+
+    def allowance(self, dataset: str) -> int | None:
+        """The declared budget of a data set as a cost, None where there is none."""
+        return _totals(self.entries(), dataset)[1]
+
+    def entries(self) -> list[Entry]:
+        """All rows in order, after checking the chain; `LedgerDamaged` where it does not hold."""
+        with self._transaction() as connection:
+            return _read(connection)
+
+    def verify(self) -> str:
+        """Check the whole ledger and return its head; `LedgerDamaged` where something is wrong."""
+        with self._transaction() as connection:
+            (sound,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if sound != "ok":
+                raise LedgerDamaged(str(sound))
+            _read(connection)
+            head: str = connection.execute("SELECT hash FROM head").fetchone()[0]
+            return head
+
+    @property
+    def _name(self) -> str:
+        return f"the ledger {self.path}" if self.path else "the ledger in memory"
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """An exclusive transaction, durable when the block is left without an exception."""
+        with self._lock:
+            try:
+                connection = self._memory or sqlite3.connect(f"file:{quote(str(self.path))}?mode=rw", **_OPEN)
+                try:
+                    connection.execute("PRAGMA synchronous = EXTRA")
+                    connection.execute("BEGIN IMMEDIATE")
+                    yield connection
+                    connection.execute("COMMIT")
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    if connection is not self._memory:
+                        connection.close()
+            except sqlite3.OperationalError as problem:
+                raise OSError(f"{self._name} cannot be used: {problem}") from problem
+            except (sqlite3.DatabaseError, LedgerDamaged) as problem:
+                raise LedgerDamaged(f"{self._name} cannot be trusted: {problem}") from problem
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    for statement in _SCHEMA:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+    connection.execute("INSERT INTO head VALUES (0, ?)", (_GENESIS,))
+
+
+def _create_file(path: Path) -> None:
+    """A new ledger appears under its name complete or not at all, so an empty file is always damage."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        connection = sqlite3.connect(draft, isolation_level=None)
+        _create(connection)
+        connection.close()
+        with suppress(FileExistsError):  # another process was faster
+            os.link(draft, path)
+    except sqlite3.OperationalError as problem:
+        raise OSError(f"the ledger {path} cannot be created: {problem}") from problem
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _append(connection: sqlite3.Connection, entry: Entry) -> None:
+    count, previous = connection.execute("SELECT count, hash FROM head").fetchone()
+    content = json.dumps(asdict(entry), sort_keys=True)
+    chained = _chain(previous, count, content)
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (count, content, chained))
+    connection.execute("UPDATE head SET count = ?, hash = ?", (count + 1, chained))
+
+
+def _read(connection: sqlite3.Connection) -> list[Entry]:
+    """All entries, after walking the chain from its beginning to the head."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != FORMAT:
+        raise LedgerDamaged(f"format {version} is not the format {FORMAT} of this version of dpals")
+    schema = connection.execute("SELECT sql FROM sqlite_schema ORDER BY rowid").fetchall()
+    if [sql for (sql,) in schema] != [statement.rstrip(";") for statement in _SCHEMA]:
+        raise LedgerDamaged("its tables or the triggers that keep it append-only were changed")
+    entries, last = [], _GENESIS
+    rows = connection.execute("SELECT number, content, hash FROM entries ORDER BY number").fetchall()
+    for expected, (number, content, stored) in enumerate(rows):
+        last = _chain(last, expected, content)
+        if number != expected or stored != last:
+            raise LedgerDamaged(f"the chain breaks at entry {expected}: the ledger was changed or damaged")
+        entries.append(Entry(**json.loads(content)))
+    if connection.execute("SELECT count, hash FROM head").fetchall() != [(len(entries), last)]:
+        raise LedgerDamaged(
+            f"the head does not belong to the {len(entries)} entries: entries were removed or added"
+        )
+    return entries
+
+
+def _totals(entries: list[Entry], dataset: str) -> tuple[int, int | None]:
+    own = [entry for entry in entries if entry.dataset == dataset]
+    allowances = [entry.cost for entry in own if entry.kind == "budget"]
+    return sum(entry.cost for entry in own if entry.kind == "spend"), allowances[-1] if allowances else None
+
+
+def _chain(previous: str, number: int, content: str) -> str:
+    return hashlib.sha256(f"{previous}\n{number}\n{content}".encode()).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,145 @@
+"""The door itself: bound, sum, pay, then add noise, in this order and for every release."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.release.accounting import Budget, PrivacyBudgetExceeded, cost, mu_of, variance_for
+from dpals.release.contribution import MAX_BOUND_BITS, Grid, Offer, Query, on_grid
+from dpals.release.ledger import Ledger
+from dpals.release.randomness import InsecureSeededStream, NoiseStream, rounded_gaussian
+from dpals.release.sums import add_exactly, empty_sums
+
+_NOISE_BITS = 34
+"""The grid is as fine as it can be with noise of at most 2^34 steps, beyond which sampling gets slow."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """The record of one release, in integers, so that its cost can be checked exactly."""
+
+    purpose: str
+    shape: tuple[int, int]
+    form: str
+    bound: int
+    variance: int
+    step: float
+
+    @property
+    def cost(self) -> int:
+        return cost(self.bound, self.variance)
+
+    @property
+    def mu(self) -> float:
+        return mu_of(self.cost)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the published numbers (of a diagonal entry, for matrices)."""
+        return math.sqrt(self.variance) * self.step
+
+
+@dataclass(eq=False)
+class Door:
+    """Publishes noisy sums over users and keeps account of them.
+
+    Parameters
+    ----------
+    budget
+        What this training run may spend.
+    ledger
+        Where spends are recorded before noise is drawn; in memory if not given.
+    dataset
+        The name of the data set in the ledger.
+    insecure_seed
+        Repeatable noise for tests and simulations. Whoever knows the seed can remove the noise: the statement
+        says that the result is not private.
+    """
+
+    budget: Budget
+    ledger: Ledger = field(default_factory=Ledger)
+    dataset: str = "ratings"
+    insecure_seed: int | None = None
+    releases: list[Release] = field(default_factory=list, init=False)
+
+    @property
+    def spent(self) -> int:
+        return sum(release.cost for release in self.releases)
+
+    def release(self, query: Query, offers: Offer | Iterable[Offer], cost: int) -> NDArray[np.float64]:
+        """Publish sum_i c_ij x_i + noise for every item j.
+
+        Formal guarantee: the result is mu-Gaussian-DP for the addition or removal of one user, with
+        mu^2 = release.cost / 2^64 at most `cost` / 2^64. Each user's contribution is scaled to the query's
+        bound S in integers (`contribution`), the sum is exact (`sums`), so that one user moves the table by
+        at most S in the norm in which coordinate k counts w_k; the noise in coordinate k is
+        round(N(0, V / w_k)), exact, from a stream used once (`randomness`), with V >= S^2 2^64 / cost. The
+        spend is on disk before the first random bit is drawn.
+
+        Parameters
+        ----------
+        query
+            What is published; made without looking at the data.
+        offers
+            What users offer: one block, or several that hold different users. Blocks can be made one after
+            the other, so that not all users need to be in memory.
+        cost
+            What the release may cost, from `Budget.split`.
+
+        Returns
+        -------
+        array of shape (n_items, number of coordinates), in the units of the offers
+
+        ============================  ========================================================
+        cost above what is left       PrivacyBudgetExceeded; nothing is computed or spent
+        blocks share a user           ValueError; nothing is spent
+        no blocks, no users           noise around zero, and paid for: absence is private too
+        bound of zero                 noise of one step around zero, free
+        ============================  ========================================================
+        """
+        self._check_affordable(query, cost)
+        grid = Grid.of(query, _bound_bits(cost))
+        variance = variance_for(grid.bound, cost)
+        sums = empty_sums(query)
+        seen: list[tuple[int, int]] = []
+        for offer in [offers] if isinstance(offers, Offer) else offers:
+            _check_new_users(offer, seen)
+            add_exactly(sums, on_grid(offer, query, grid), query)
+        record = Release(query.purpose, sums.shape, query.form, grid.bound, variance, grid.step)
+        self.ledger.spend(self.dataset, query.purpose, record.cost)
+        self.releases.append(record)
+        sums += rounded_gaussian(self._stream(), len(sums), variance, query.coordinate_weights)
+        return sums.astype(np.float64) * grid.step
+
+    def _check_affordable(self, query: Query, cost: int) -> None:
+        if cost < 1:
+            raise ValueError(f"a release needs a positive cost, {query.purpose!r} got {cost}")
+        if self.spent + cost > self.budget.cost:
+            raise PrivacyBudgetExceeded(
+                f"{query.purpose!r} would bring this run to mu {mu_of(self.spent + cost):.6g}, but epsilon "
+                f"{self.budget.epsilon} with delta {self.budget.delta} allows {self.budget.mu:.6g}; "
+                "nothing was spent or released"
+            )
+
+    def _stream(self) -> NoiseStream:
+        if self.insecure_seed is None:
+            return NoiseStream()
+        return InsecureSeededStream(self.insecure_seed, release=len(self.releases))
+
+
+def _bound_bits(cost: int) -> int:
+    """Bits of the integer bound: as many as leave the noise below 2^34 steps."""
+    bits = math.floor(_NOISE_BITS + math.log2(mu_of(cost)))
+    if bits < 0:
+        raise ValueError("the cost is too small for any grid: raise epsilon or the share of this release")
+    return min(bits, MAX_BOUND_BITS)
+
+
+def _check_new_users(offer: Offer, seen: list[tuple[int, int]]) -> None:
+    first, stop = offer.pattern.first_user, offer.pattern.first_user + offer.pattern.n_users
+    if any(first < other_stop and other_first < stop for other_first, other_stop in seen):
+        raise ValueError(f"users {first} to {stop - 1} are offered twice in one release")
+    seen.append((first, stop))

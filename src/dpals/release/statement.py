@@ -1,0 +1,178 @@
+"""The privacy statement: what was promised, to whom, at what cost, and what was not promised."""
+
+import html
+import json
+from dataclasses import asdict, dataclass
+
+from dpals.release.accounting import attack_power, mu_of
+from dpals.release.accounting import epsilon as smallest_epsilon
+from dpals.release.mechanism import Door, Release
+
+UNIT = "One user with all their ratings: the promise holds for adding or removing any one of them."
+
+WHAT_LEAVES = (
+    "Everything that is computed from several users (item factors, biases, counts) may be published. What is "
+    "computed for one user (their vector, predictions and recommendations) uses that user's own ratings "
+    "without noise and belongs to that user only. This is joint differential privacy."
+)
+
+NOT_COVERED = (
+    "How long training took, how much memory it used, and error messages that it ended with.",
+    "Choices of method or hyper-parameters that were made by looking at results on the same data.",
+    "Copies, back-ups and logs of the ratings outside this library.",
+    "Other data sets about the same users, and other releases from this one that are not in the ledger.",
+)
+
+SECURE_NOISE = "Exact integer Gaussian noise from AES-256, under fresh keys from the operating system."
+SEEDED_NOISE = (
+    "NOT PRIVATE: the noise was made from a known seed (insecure_seed), so it can be removed. "
+    "For tests and simulated data only."
+)
+
+_FALSE_ALARMS = 0.01
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a model promises about its users.
+
+    Attributes
+    ----------
+    epsilon, delta, mu
+        The guarantee: what was spent, not what was allowed.
+    releases
+        Everything that was published, in order.
+    assumptions
+        Facts that the caller declared public; the promise does not cover them.
+    is_private
+        False where the noise was seeded.
+    dataset, ledger_head
+        Where the spend is recorded, and the ledger's head after the last release.
+    """
+
+    epsilon: float
+    delta: float
+    mu: float
+    releases: tuple[Release, ...]
+    assumptions: tuple[str, ...]
+    is_private: bool
+    dataset: str
+    ledger_head: str
+
+    @classmethod
+    def of(cls, door: Door, assumptions: tuple[str, ...]) -> "Statement":
+        """The statement of everything that went through a door."""
+        mu = mu_of(door.spent)
+        return cls(
+            epsilon=smallest_epsilon(mu, door.budget.delta),
+            delta=door.budget.delta,
+            mu=mu,
+            releases=tuple(door.releases),
+            assumptions=assumptions,
+            is_private=door.insecure_seed is None,
+            dataset=door.dataset,
+            ledger_head=door.ledger.verify(),
+        )
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The part of the cost that each release took."""
+        total = sum(release.cost for release in self.releases)
+        return tuple(release.cost / total if total else 0.0 for release in self.releases)
+
+    @property
+    def attack_power(self) -> float:
+        """Largest share of members that any attack recognises at 1 % false alarms."""
+        return attack_power(self.mu, _FALSE_ALARMS)
+
+    @property
+    def noise(self) -> str:
+        return SECURE_NOISE if self.is_private else SEEDED_NOISE
+
+    def _sections(self) -> list[tuple[str, list[str]]]:
+        """Headings and their lines, shared by text and HTML."""
+        guarantee = (
+            f"epsilon = {self.epsilon:.4g} at delta = {self.delta:.4g}, "
+            f"from Gaussian differential privacy with mu = {self.mu:.4g}."
+        )
+        attacker = (
+            f"An attacker who knows everything but whether one person took part, and who is wrong about "
+            f"{_FALSE_ALARMS:.0%} of those who did not, recognises at most {self.attack_power:.1%} of those who did."
+        )
+        releases = [
+            f"{share:6.1%}  {release.purpose} ({release.shape[0]:,} x {release.shape[1]:,}, "
+            f"noise {release.sigma:.4g})"
+            for release, share in zip(self.releases, self.shares, strict=True)
+        ]
+        return [
+            (
+                "Guarantee",
+                [guarantee] if self.is_private else [SEEDED_NOISE, f"With secure noise: {guarantee}"],
+            ),
+            ("Who is protected", [UNIT]),
+            ("What it means", [attacker, WHAT_LEAVES]),
+            ("Declared public by the caller", list(self.assumptions) or ["Nothing."]),
+            ("Releases and their share of the cost", releases or ["None."]),
+            ("Noise", [self.noise]),
+            ("Not covered", list(NOT_COVERED)),
+            ("Record", [f"Data set {self.dataset!r}; ledger head {self.ledger_head}."]),
+        ]
+
+    def __str__(self) -> str:
+        lines = ["Privacy statement"]
+        for heading, content in self._sections():
+            lines += ["", heading, *(f"  {line}" for line in content)]
+        return "\n".join(lines)
+
+    def to_json(self) -> str:
+        """The statement as data; `from_json` reads it back."""
+        return json.dumps(
+            {
+                **asdict(self),
+                "unit": UNIT,
+                "noise": self.noise,
+                "attack_power_at_1_percent_false_alarms": self.attack_power,
+                "not_covered": NOT_COVERED,
+            },
+            indent=2,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Statement":
+        """Read back what `to_json` wrote."""
+        data = json.loads(text)
+        fields = {name: data[name] for name in cls.__dataclass_fields__}
+        fields["assumptions"] = tuple(data["assumptions"])
+        fields["releases"] = tuple(
+            Release(**{**release, "shape": tuple(release["shape"])}) for release in data["releases"]
+        )
+        return cls(**fields)
+
+    def to_html(self) -> str:
+        """The statement as a small page of its own."""
+        body = "".join(
+            f"<h2>{html.escape(heading)}</h2><ul>{''.join(f'<li>{html.escape(line)}</li>' for line in content)}</ul>"
+            for heading, content in self._sections()
+        )
+        return _PAGE.format(body=body, kind="" if self.is_private else " class=seeded")
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Privacy statement</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
+h1 {{ font-size: 1.6rem }} h2 {{ font-size: 1.05rem; margin: 1.4rem 0 .3rem }}
+ul {{ margin: 0; padding-left: 1.2rem }} li {{ overflow-wrap: anywhere; white-space: pre-wrap }}
+.seeded h2:first-of-type + ul {{ color: #a00; font-weight: 600 }}
+</style>
+</head>
+<body{kind}>
+<h1>Privacy statement</h1>
+{body}
+</body>
+</html>
+"""
