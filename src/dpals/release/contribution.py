@@ -209,6 +209,9 @@ def on_grid(offer: Offer, query: Query, grid: Grid) -> Contribution:
     arithmetic, where N_i is sum_k w_k x_ik^2 for vectors, |u_i|^4 for symmetric matrices and 1 for scalars.
     Row i of the result depends on row i of the offer only.
 
+    This is a net, not a tool: a user far above the bound loses digits and in the end vanishes. Methods clip
+    in real numbers, in the private room, and come here just below the bound.
+
     ============================  ======================================================
     zero vector, no items         offers nothing
     NaN or infinity               ValueError, whatever the bound

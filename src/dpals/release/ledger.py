@@ -84,7 +84,7 @@ class Ledger:
     def declare(self, dataset: str, epsilon: float, delta: float) -> None:
         """Set the most that may ever be spent on a data set. The last declaration counts."""
         allowance = cost_of(largest_mu(epsilon, delta))
-        with self._transaction() as connection:
+        with self._transaction() as (connection, _):
             _append(
                 connection, Entry("budget", dataset, f"epsilon {epsilon}, delta {delta}", allowance, _now())
             )
@@ -93,8 +93,8 @@ class Ledger:
         """Record a spend, durably, or refuse it. A data set without a declared budget has no limit."""
         if cost < 0:
             raise ValueError(f"a cost cannot be negative, got {cost}")
-        with self._transaction() as connection:
-            spent, allowance = _totals(_read(connection), dataset)
+        with self._transaction() as (connection, entries):
+            spent, allowance = _totals(entries, dataset)
             if allowance is not None and spent + cost > allowance:
                 raise PrivacyBudgetExceeded(
                     f"{purpose!r} would bring what is spent on {dataset!r} to mu {mu_of(spent + cost):.6g}, "
@@ -112,16 +112,15 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """All rows in order, after checking the chain; `LedgerDamaged` where it does not hold."""
-        with self._transaction() as connection:
-            return _read(connection)
+        with self._transaction() as (_, entries):
+            return entries
 
     def verify(self) -> str:
         """Check the whole ledger and return its head; `LedgerDamaged` where something is wrong."""
-        with self._transaction() as connection:
+        with self._transaction() as (connection, _):
             (sound,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if sound != "ok":
                 raise LedgerDamaged(str(sound))
-            _read(connection)
             head: str = connection.execute("SELECT hash FROM head").fetchone()[0]
             return head
 
@@ -130,15 +129,15 @@ class Ledger:
         return f"the ledger {self.path}" if self.path else "the ledger in memory"
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """An exclusive transaction, durable when the block is left without an exception."""
+    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, list[Entry]]]:
+        """An exclusive transaction on a checked ledger, durable when it is left without an exception."""
         with self._lock:
             try:
                 connection = self._memory or sqlite3.connect(f"file:{quote(str(self.path))}?mode=rw", **_OPEN)
                 try:
                     connection.execute("PRAGMA synchronous = EXTRA")
                     connection.execute("BEGIN IMMEDIATE")
-                    yield connection
+                    yield connection, _read(connection)
                     connection.execute("COMMIT")
                 finally:
                     if connection.in_transaction:

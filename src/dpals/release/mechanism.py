@@ -103,16 +103,20 @@ class Door:
         self._check_affordable(query, cost)
         grid = Grid.of(query, _bound_bits(cost))
         variance = variance_for(grid.bound, cost)
-        sums = empty_sums(query)
-        seen: list[tuple[int, int]] = []
-        for offer in [offers] if isinstance(offers, Offer) else offers:
-            _check_new_users(offer, seen)
-            add_exactly(sums, on_grid(offer, query, grid), query)
+        sums = self._exact_sums(query, grid, [offers] if isinstance(offers, Offer) else offers)
         record = Release(query.purpose, sums.shape, query.form, grid.bound, variance, grid.step)
         self.ledger.spend(self.dataset, query.purpose, record.cost)
         self.releases.append(record)
         sums += rounded_gaussian(self._stream(), len(sums), variance, query.coordinate_weights)
         return sums.astype(np.float64) * grid.step
+
+    def _exact_sums(self, query: Query, grid: Grid, offers: Iterable[Offer]) -> NDArray[np.int64]:
+        sums = empty_sums(query)
+        seen: list[tuple[int, int]] = []
+        for offer in offers:
+            _check_new_users(offer, seen)
+            add_exactly(sums, on_grid(offer, query, grid), query)
+        return sums
 
     def _check_affordable(self, query: Query, cost: int) -> None:
         if cost < 1:
@@ -132,10 +136,7 @@ class Door:
 
 def _bound_bits(cost: int) -> int:
     """Bits of the integer bound: as many as leave the noise below 2^34 steps."""
-    bits = math.floor(_NOISE_BITS + math.log2(mu_of(cost)))
-    if bits < 0:
-        raise ValueError("the cost is too small for any grid: raise epsilon or the share of this release")
-    return min(bits, MAX_BOUND_BITS)
+    return min(math.floor(_NOISE_BITS + math.log2(mu_of(cost))), MAX_BOUND_BITS)
 
 
 def _check_new_users(offer: Offer, seen: list[tuple[int, int]]) -> None:

@@ -120,120 +120,86 @@ def rounded_gaussian(
     return noise.reshape(rows, columns)
 
 
+class _LazyProbability:
+    """A uniform tail probability below 1/2 of which more bits are drawn whenever a comparison needs them."""
+
+    def __init__(self, word: int, source: WordSource) -> None:
+        self.bits, self.known, self.source = word & (2**63 - 1), 64, source
+
+    def is_beyond(self, magnitude: int, variance: int, weight: int) -> bool:
+        """Whether sigma * |z| exceeds magnitude + 1/2, that is, the probability is below the tail there."""
+        while True:
+            with mpmath.workprec(self.known + 64):
+                boundary = mpmath.sqrt(mpmath.mpf(weight) / (8 * variance)) * (2 * magnitude + 1)
+                tail = mpmath.ldexp(mpmath.erfc(boundary), self.known - 1)  # in units of the last known bit
+                slack = mpmath.ldexp(tail, -self.known - 32)
+                if self.bits + 1 <= tail - slack:
+                    return True
+                if self.bits >= tail + slack:
+                    return False
+            self.bits, self.known = (self.bits << 64) | int(self.source.words(1)[0]), self.known + 64
+
+
 def _round_certainly(word: int, guess: int, variance: int, weight: int, source: WordSource) -> int:
-    """The magnitude that belongs to a word, found from a nearby guess with as many bits as it takes.
+    """The magnitude that belongs to a word: the k with k - 1/2 < sigma * |z| < k + 1/2, from any guess."""
+    probability = _LazyProbability(word, source)
 
-    The magnitude is the number k for which |z| lies between (k - 1/2) / sigma and (k + 1/2) / sigma, that is,
-    for which the tail probability lies between those of the two boundaries.
-    """
-    bits, known = word & (2**63 - 1), 64
-    magnitude = guess
-    while True:
-        bits, known = (bits << 64) | int(source.words(1)[0]), known + 64
-        while (above := _is_beyond(magnitude, bits, known, variance, weight)) is True:
-            magnitude += 1
-        while above is False:
-            if magnitude == 0:
-                return 0
-            above = _is_beyond(magnitude - 1, bits, known, variance, weight)
-            if above is True:
-                return magnitude
-            if above is False:
-                magnitude -= 1
+    def is_beyond(magnitude: int) -> bool:
+        return magnitude < 0 or probability.is_beyond(magnitude, variance, weight)
+
+    low, high, reach = guess - 1, guess, 1
+    while not is_beyond(low):
+        low, high, reach = max(-1, low - reach), low, 2 * reach
+    while is_beyond(high):
+        low, high, reach = high, high + reach, 2 * reach
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_beyond(middle) else (low, middle)
+    return high
 
 
-def _is_beyond(magnitude: int, bits: int, known: int, variance: int, weight: int) -> bool | None:
-    """Whether sigma * |z| exceeds magnitude + 1/2; None where the known bits do not tell."""
-    with mpmath.workprec(known + 64):
-        boundary = mpmath.sqrt(mpmath.mpf(weight) / (8 * variance)) * (2 * magnitude + 1)
-        tail = mpmath.ldexp(mpmath.erfc(boundary), known - 1)  # in units of the last known bit
-        slack = mpmath.ldexp(tail, -known - 32)
-        if bits + 1 <= tail - slack:
-            return True
-        if bits >= tail + slack:
-            return False
-        return None
+# Wichura (1988), algorithm AS 241, PPND16: numerators and denominators, highest power first.
+# fmt: off
+_MIDDLE = (
+    (2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4, 4.5921953931549871457e4,
+     1.3731693765509461125e4, 1.9715909503065514427e3, 1.3314166789178437745e2, 3.387132872796366608e0),
+    (5.226495278852854561e3, 2.8729085735721942674e4, 3.930789580009271061e4, 2.1213794301586595867e4,
+     5.3941960214247511077e3, 6.871870074920579083e2, 4.2313330701600911252e1, 1.0),
+)
+_TAIL = (
+    (7.7454501427834140764e-4, 2.27238449892691845833e-2, 2.4178072517745061177e-1, 1.27045825245236838258e0,
+     3.64784832476320460504e0, 5.7694972214606914055e0, 4.6303378461565452959e0, 1.42343711074968357734e0),
+    (1.05075007164441684324e-9, 5.475938084995344946e-4, 1.51986665636164571966e-2, 1.4810397642748007459e-1,
+     6.8976733498510000455e-1, 1.6763848301838038494e0, 2.05319162663775882187e0, 1.0),
+)
+_FAR_TAIL = (
+    (2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.2426609473880784386e-3, 2.6532189526576123093e-2,
+     2.9656057182850489123e-1, 1.7848265399172913358e0, 5.4637849111641143699e0, 6.6579046435011037772e0),
+    (2.04426310338993978564e-15, 1.4215117583164458887e-7, 1.8463183175100546818e-5, 7.868691311456132591e-4,
+     1.48753612908506148525e-2, 1.3692988092273580531e-1, 5.9983220655588793769e-1, 1.0),
+)
+# fmt: on
+
+
+@numba.njit(cache=True, nogil=True)
+def _ratio(polynomials, x):  # type: ignore[no-untyped-def]
+    top, bottom = polynomials[0][0], polynomials[1][0]
+    for k in range(1, 8):
+        top = top * x + polynomials[0][k]
+        bottom = bottom * x + polynomials[1][k]
+    return top / bottom
 
 
 @numba.njit(cache=True, nogil=True)
 def _upper_quantile(p):  # type: ignore[no-untyped-def]
-    """The z >= 0 with P(Z > z) = p for 0 < p <= 1/2: Wichura's algorithm AS 241 (1988), PPND16."""
+    """The z >= 0 with P(Z > z) = p, for 0 < p <= 1/2."""
     q = 0.5 - p
     if q <= 0.425:
-        r = 0.180625 - q * q
-        top = 2.5090809287301226727e3
-        for a in (
-            3.3430575583588128105e4,
-            6.7265770927008700853e4,
-            4.5921953931549871457e4,
-            1.3731693765509461125e4,
-            1.9715909503065514427e3,
-            1.3314166789178437745e2,
-            3.3871328727963666080e0,
-        ):
-            top = top * r + a
-        bottom = 5.2264952788528545610e3
-        for b in (
-            2.8729085735721942674e4,
-            3.9307895800092710610e4,
-            2.1213794301586595867e4,
-            5.3941960214247511077e3,
-            6.8718700749205790830e2,
-            4.2313330701600911252e1,
-            1.0,
-        ):
-            bottom = bottom * r + b
-        return q * top / bottom
+        return q * _ratio(_MIDDLE, 0.180625 - q * q)
     r = np.sqrt(-np.log(p))
     if r <= 5.0:
-        r -= 1.6
-        top = 7.74545014278341407640e-4
-        for a in (
-            2.27238449892691845833e-2,
-            2.41780725177450611770e-1,
-            1.27045825245236838258e0,
-            3.64784832476320460504e0,
-            5.76949722146069140550e0,
-            4.63033784615654529590e0,
-            1.42343711074968357734e0,
-        ):
-            top = top * r + a
-        bottom = 1.05075007164441684324e-9
-        for b in (
-            5.47593808499534494600e-4,
-            1.51986665636164571966e-2,
-            1.48103976427480074590e-1,
-            6.89767334985100004550e-1,
-            1.67638483018380384940e0,
-            2.05319162663775882187e0,
-            1.0,
-        ):
-            bottom = bottom * r + b
-        return top / bottom
-    r -= 5.0
-    top = 2.01033439929228813265e-7
-    for a in (
-        2.71155556874348757815e-5,
-        1.24266094738807843860e-3,
-        2.65321895265761230930e-2,
-        2.96560571828504891230e-1,
-        1.78482653991729133580e0,
-        5.46378491116411436990e0,
-        6.65790464350110377720e0,
-    ):
-        top = top * r + a
-    bottom = 2.04426310338993978564e-15
-    for b in (
-        1.42151175831644588870e-7,
-        1.84631831751005468180e-5,
-        7.86869131145613259100e-4,
-        1.48753612908506148525e-2,
-        1.36929880922735805310e-1,
-        5.99832206555887937690e-1,
-        1.0,
-    ):
-        bottom = bottom * r + b
-    return top / bottom
+        return _ratio(_TAIL, r - 1.6)
+    return _ratio(_FAR_TAIL, r - 5.0)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -3,6 +3,7 @@
 import html
 import json
 from dataclasses import asdict, dataclass
+from decimal import ROUND_CEILING, Context
 
 from dpals.release.accounting import attack_power, mu_of
 from dpals.release.accounting import epsilon as smallest_epsilon
@@ -64,7 +65,8 @@ class Statement:
         """The statement of everything that went through a door."""
         mu = mu_of(door.spent)
         return cls(
-            epsilon=smallest_epsilon(mu, door.budget.delta),
+            # Both are true: what was spent is at most what the budget's epsilon allows.
+            epsilon=min(smallest_epsilon(mu, door.budget.delta), door.budget.epsilon),
             delta=door.budget.delta,
             mu=mu,
             releases=tuple(door.releases),
@@ -92,12 +94,13 @@ class Statement:
     def _sections(self) -> list[tuple[str, list[str]]]:
         """Headings and their lines, shared by text and HTML."""
         guarantee = (
-            f"epsilon = {self.epsilon:.4g} at delta = {self.delta:.4g}, "
-            f"from Gaussian differential privacy with mu = {self.mu:.4g}."
+            f"epsilon = {_rounded_up(self.epsilon)} at delta = {self.delta:g}, "
+            f"from Gaussian differential privacy with mu = {_rounded_up(self.mu)}."
         )
         attacker = (
             f"An attacker who knows everything but whether one person took part, and who is wrong about "
-            f"{_FALSE_ALARMS:.0%} of those who did not, recognises at most {self.attack_power:.1%} of those who did."
+            f"{_FALSE_ALARMS:.0%} of those who did not, recognises at most {self.attack_power:.1%} of those "
+            "who did."
         )
         releases = [
             f"{share:6.1%}  {release.purpose} ({release.shape[0]:,} x {release.shape[1]:,}, "
@@ -151,10 +154,18 @@ class Statement:
     def to_html(self) -> str:
         """The statement as a small page of its own."""
         body = "".join(
-            f"<h2>{html.escape(heading)}</h2><ul>{''.join(f'<li>{html.escape(line)}</li>' for line in content)}</ul>"
+            f"<h2>{html.escape(heading)}</h2>\n<ul>\n"
+            + "".join(f"<li>{html.escape(line)}</li>\n" for line in content)
+            + "</ul>\n"
             for heading, content in self._sections()
         )
         return _PAGE.format(body=body, kind="" if self.is_private else " class=seeded")
+
+
+def _rounded_up(value: float) -> str:
+    """Four significant digits, never less than the value."""
+    digits = Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(value)
+    return f"{float(digits):.4g}"
 
 
 _PAGE = """<!doctype html>
@@ -164,7 +175,7 @@ _PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Privacy statement</title>
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }}
 h1 {{ font-size: 1.6rem }} h2 {{ font-size: 1.05rem; margin: 1.4rem 0 .3rem }}
 ul {{ margin: 0; padding-left: 1.2rem }} li {{ overflow-wrap: anywhere; white-space: pre-wrap }}
 .seeded h2:first-of-type + ul {{ color: #a00; font-weight: 600 }}

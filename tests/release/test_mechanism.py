@@ -1,0 +1,180 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpals.release import mechanism
+from dpals.release.accounting import Budget, PrivacyBudgetExceeded, compose
+from dpals.release.contribution import Offer, Pattern, Query
+from dpals.release.ledger import Ledger
+from dpals.release.mechanism import Door
+from dpals.release.randomness import NoiseStream
+
+BUDGET = Budget(epsilon=1.0, delta=1e-5)
+N_USERS, N_ITEMS = 200, 4_000
+
+
+@pytest.fixture
+def offer():
+    rng = np.random.default_rng(3)
+    items = np.sort(np.argsort(rng.random((N_USERS, N_ITEMS)), axis=1)[:, :4], axis=1)
+    return Offer(Pattern(np.arange(N_USERS + 1) * 4, items.ravel(), N_ITEMS), np.full(4 * N_USERS, 0.5))
+
+
+def counts(bound=1.0):
+    return Query("counts", N_ITEMS, bound=bound)
+
+
+def test_publishes_the_sum_plus_noise_of_the_stated_size(offer):
+    door = Door(BUDGET)
+    published = door.release(counts(), offer, BUDGET.cost)[:, 0]
+    truth = 0.5 * np.bincount(offer.pattern.items, minlength=N_ITEMS)
+    noise = (published - truth) / door.releases[0].sigma
+    assert stats.kstest(noise, "norm").pvalue > 1e-6
+    assert door.releases[0].sigma == pytest.approx(1 / BUDGET.mu, rel=1e-6)
+
+
+def test_the_matrix_form_has_less_noise_off_the_diagonal():
+    """sigma on the diagonal, sigma / sqrt(2) off it."""
+    door = Door(BUDGET)
+    query = Query("matrices", N_ITEMS, bound=1.0, form="symmetric", dimension=3)
+    empty = Offer(Pattern([0], [], N_ITEMS), np.empty(0), np.empty((0, 3)))
+    published = door.release(query, empty, BUDGET.cost) / door.releases[0].sigma
+    spread = published.std(axis=0)
+    diagonal = [0, 3, 5]
+    np.testing.assert_allclose(spread[diagonal], 1, rtol=0.07)
+    np.testing.assert_allclose(np.delete(spread, diagonal), np.sqrt(0.5), rtol=0.07)
+
+
+def test_published_numbers_are_integers_of_the_grid(offer):
+    """Noise is added to integers, so that no float rounding depends on the data."""
+    door = Door(BUDGET)
+    published = door.release(counts(), offer, BUDGET.cost)
+    steps = published / door.releases[0].step
+    assert np.array_equal(steps, np.round(steps))
+    assert np.abs(steps).max() > 2**25, "the grid is fine against the noise"
+
+
+def test_two_releases_of_the_same_query_have_independent_noise(offer):
+    door = Door(BUDGET)
+    half, other_half = BUDGET.split(1, 1)
+    first = door.release(counts(), offer, half)[:, 0]
+    second = door.release(counts(), offer, other_half)[:, 0]
+    sigma = door.releases[0].sigma
+    assert stats.kstest((first - second) / (sigma * np.sqrt(2)), "norm").pvalue > 1e-6
+    truth = 0.5 * np.bincount(offer.pattern.items, minlength=N_ITEMS)
+    assert abs(np.corrcoef(first - truth, second - truth)[0, 1]) < 6 / np.sqrt(N_ITEMS)
+
+
+def test_each_release_draws_from_a_stream_of_its_own(offer, monkeypatch):
+    streams = []
+
+    class Watched(NoiseStream):
+        def __init__(self):
+            super().__init__()
+            streams.append(self)
+
+    monkeypatch.setattr(mechanism, "NoiseStream", Watched)
+    door = Door(BUDGET)
+    for cost in BUDGET.split(1, 1, 1):
+        door.release(counts(), offer, cost)
+    assert len(streams) == 3
+
+
+def test_the_spend_is_recorded_before_the_first_random_bit(offer, monkeypatch):
+    ledger = Ledger()
+    seen = []
+
+    class Watched(NoiseStream):
+        def words(self, count):
+            seen.append(ledger.spent("films"))
+            return super().words(count)
+
+    monkeypatch.setattr(mechanism, "NoiseStream", Watched)
+    door = Door(BUDGET, ledger, "films")
+    door.release(counts(), offer, BUDGET.cost)
+    assert set(seen) == {door.releases[0].cost}
+
+
+def test_no_noise_is_drawn_where_the_ledger_refuses(offer, monkeypatch):
+    ledger = Ledger()
+    ledger.declare("films", epsilon=0.1, delta=1e-5)
+
+    def forbidden(*_):
+        raise AssertionError("noise was drawn for a release that was not paid for")
+
+    monkeypatch.setattr(NoiseStream, "words", forbidden)
+    door = Door(BUDGET, ledger, "films")
+    with pytest.raises(PrivacyBudgetExceeded, match="films"):
+        door.release(counts(), offer, BUDGET.cost)
+    assert door.releases == []
+    assert ledger.spent("films") == 0
+
+
+def test_a_run_cannot_exceed_its_own_budget(offer):
+    door = Door(BUDGET)
+    shares = BUDGET.split(*[1] * 7)
+    for share in shares:
+        door.release(counts(), offer, share)
+    assert door.spent <= BUDGET.cost
+    assert compose(release.mu for release in door.releases) == pytest.approx(BUDGET.mu, rel=1e-6)
+    with pytest.raises(PrivacyBudgetExceeded, match="nothing was spent"):
+        door.release(counts(), offer, shares[0])
+    assert door.ledger.spent("ratings") == door.spent
+
+
+def test_blocks_of_users_give_the_same_result_as_one(offer):
+    whole = Door(BUDGET, insecure_seed=1).release(counts(), offer, BUDGET.cost)
+    pattern = offer.pattern
+    half = N_USERS // 2
+    blocks = [
+        Offer(
+            Pattern(pattern.indptr[a : b + 1] - pattern.indptr[a], pattern.items[4 * a : 4 * b], N_ITEMS, a),
+            offer.coefficients[4 * a : 4 * b],
+        )
+        for a, b in [(half, N_USERS), (0, half)]
+    ]
+    assert np.array_equal(whole, Door(BUDGET, insecure_seed=1).release(counts(), iter(blocks), BUDGET.cost))
+
+
+def test_a_user_in_two_blocks_is_refused(offer):
+    door = Door(BUDGET)
+    with pytest.raises(ValueError, match="offered twice"):
+        door.release(counts(), [offer, offer], BUDGET.cost)
+    assert door.spent == door.ledger.spent("ratings") == 0
+
+
+def test_bad_offers_spend_nothing(offer):
+    door = Door(BUDGET)
+    bad = Offer(offer.pattern, np.full(4 * N_USERS, np.nan))
+    with pytest.raises(ValueError, match="finite"):
+        door.release(counts(), bad, BUDGET.cost)
+    assert door.spent == door.ledger.spent("ratings") == 0
+
+
+def test_nobody_is_released_with_noise_and_a_bound_of_zero_is_free(offer):
+    door = Door(BUDGET)
+    nothing = door.release(counts(), [], BUDGET.split(1, 1)[0])
+    assert nothing.std() == pytest.approx(door.releases[0].sigma, rel=0.1)
+    door.release(counts(bound=0.0), offer, BUDGET.split(1, 1)[0])
+    assert door.releases[1].cost == 0
+
+
+@pytest.mark.parametrize("cost", [0, -1])
+def test_a_release_without_a_cost_is_refused(offer, cost):
+    with pytest.raises(ValueError, match="positive cost"):
+        Door(BUDGET).release(counts(), offer, cost)
+
+
+def test_the_smallest_cost_still_works(offer):
+    door = Door(BUDGET)
+    published = door.release(counts(), offer, cost=1)
+    assert door.releases[0].cost <= 1
+    assert published.std() > 2**31
+    assert door.releases[0].variance <= 2**80
+
+
+def test_seeded_noise_repeats(offer):
+    first, second = (Door(BUDGET, insecure_seed=9).release(counts(), offer, BUDGET.cost) for _ in range(2))
+    fresh = [Door(BUDGET).release(counts(), offer, BUDGET.cost) for _ in range(2)]
+    assert np.array_equal(first, second)
+    assert not np.array_equal(*fresh)

@@ -1,0 +1,92 @@
+import json
+
+import numpy as np
+import pytest
+
+from dpals.release.accounting import Budget, epsilon, mu_of
+from dpals.release.contribution import Offer, Pattern, Query
+from dpals.release.mechanism import Door
+from dpals.release.statement import NOT_COVERED, Statement
+
+BUDGET = Budget(epsilon=1.0, delta=1e-5)
+FACT = "Ratings lie between 0.5 & 5 <stars>."
+
+
+def statement(weights=(1, 3), **options):
+    door = Door(BUDGET, **options)
+    offer = Offer(Pattern([0, 1], [0], 3), np.ones(1))
+    for number, cost in enumerate(BUDGET.split(*weights)):
+        door.release(Query(f"release {number}", 3, bound=1.0), offer, cost)
+    return Statement.of(door, (FACT,))
+
+
+def test_states_what_was_spent():
+    whole = statement()
+    assert whole.epsilon <= 1.0
+    assert whole.epsilon == pytest.approx(1.0, rel=1e-6)
+    assert whole.delta == 1e-5
+    assert whole.mu == pytest.approx(BUDGET.mu, rel=1e-6)
+    assert whole.shares == pytest.approx((0.25, 0.75), rel=1e-6)
+
+
+def test_states_what_was_spent_and_not_what_was_allowed():
+    door = Door(BUDGET)
+    door.release(Query("half", 3, bound=1.0), [], BUDGET.split(1, 1)[0])
+    spent = Statement.of(door, ())
+    assert spent.epsilon == epsilon(mu_of(door.spent), 1e-5) < 0.75
+
+
+def test_no_release_is_perfectly_private():
+    empty = Statement.of(Door(BUDGET), ())
+    assert (empty.epsilon, empty.mu, empty.releases) == (0, 0, ())
+    assert empty.attack_power == pytest.approx(0.01)
+    assert "None." in str(empty)
+
+
+@pytest.mark.parametrize("form", [str, Statement.to_html])
+def test_says_all_that_a_reviewer_asks_for(form):
+    text = form(statement())
+    for word in ["epsilon = 1 at delta = 1e-05", "One user with all their ratings", "adding or removing"]:
+        assert word in text
+    for word in [
+        "release 0",
+        "release 1",
+        "25.0%",
+        "75.0%",
+        "recognises at most 2.0%",
+        "AES-256",
+        "ledger head",
+    ]:
+        assert word in text
+    for line in NOT_COVERED:
+        assert line in text
+    assert "NOT PRIVATE" not in text
+
+
+@pytest.mark.parametrize("form", [str, Statement.to_html, Statement.to_json])
+def test_a_seed_taints_every_form(form):
+    tainted = statement(insecure_seed=1)
+    assert not tainted.is_private
+    assert "NOT PRIVATE" in form(tainted)
+    assert "AES-256" not in form(tainted)
+
+
+def test_html_is_escaped():
+    page = statement().to_html()
+    assert "0.5 &amp; 5 &lt;stars&gt;" in page
+    assert "<stars>" not in page
+
+
+def test_json_round_trip():
+    original = statement()
+    assert Statement.from_json(original.to_json()) == original
+    data = json.loads(original.to_json())
+    assert data["epsilon"] == original.epsilon
+    assert data["attack_power_at_1_percent_false_alarms"] == pytest.approx(0.0198, abs=1e-3)
+    assert [release["purpose"] for release in data["releases"]] == ["release 0", "release 1"]
+
+
+def test_numbers_shown_are_never_smaller_than_the_truth():
+    door = Door(Budget(epsilon=1.23456, delta=1e-5))
+    door.release(Query("all", 3, bound=1.0), [], door.budget.cost)
+    assert "epsilon = 1.235 " in str(Statement.of(door, ()))
