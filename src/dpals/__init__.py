@@ -6,32 +6,44 @@ The names below are the public interface. They are loaded on first use, so that 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from dpals import simulate as simulate
+    from dpals.errors import InputError as InputError
+    from dpals.io import read_ratings as read_ratings
+    from dpals.methods.biases import PrivateBiases as PrivateBiases
+    from dpals.ratings import Ratings as Ratings
+    from dpals.release import accounting as accounting
+    from dpals.release.accounting import Budget as Budget
+    from dpals.release.accounting import PrivacyBudgetExceeded as PrivacyBudgetExceeded
+    from dpals.release.ledger import Ledger as Ledger
+    from dpals.release.ledger import LedgerDamaged as LedgerDamaged
+    from dpals.release.statement import Statement as Statement
+
 __version__ = "0.1.0"
 
-_HOME = {
+_HOMES = {
+    "Budget": "dpals.release.accounting",
+    "InputError": "dpals.errors",
+    "Ledger": "dpals.release.ledger",
+    "LedgerDamaged": "dpals.release.ledger",
+    "PrivacyBudgetExceeded": "dpals.release.accounting",
+    "PrivateBiases": "dpals.methods.biases",
     "Ratings": "dpals.ratings",
-    "InputError": "dpals.ratings",
+    "Statement": "dpals.release.statement",
+    "accounting": "dpals.release.accounting",
     "read_ratings": "dpals.io",
+    "simulate": "dpals.simulate",
 }
-_MODULES = {"simulate": "dpals.simulate"}
 
-__all__ = [*_HOME, *_MODULES]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    if name in _MODULES:
-        return import_module(_MODULES[name])
-    raise AttributeError(f"module 'dpals' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpals' has no attribute {name!r}")
+    home = import_module(_HOMES[name])
+    return home if home.__name__.endswith(f".{name}") else getattr(home, name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
-
-
-if TYPE_CHECKING:
-    from dpals import simulate as simulate
-    from dpals.io import read_ratings as read_ratings
-    from dpals.ratings import InputError as InputError
-    from dpals.ratings import Ratings as Ratings
+    return [*__all__, "__version__"]

@@ -1,1 +1,1 @@
-""""""
+"""Compiled loops. They know arrays only."""

@@ -136,9 +136,7 @@ class Query:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.bound) and self.bound >= 0):
-            raise ValueError(
-                f"the bound of {self.purpose!r} must be a number of at least 0, got {self.bound}"
-            )
+            raise ValueError(f"the bound of {self.purpose!r} must be a number of at least 0, got {self.bound}")
         if not (math.isfinite(self.coefficient_norm) and self.coefficient_norm > 0):
             raise ValueError(f"coefficient_norm must be a positive number, got {self.coefficient_norm}")
         if self.n_items < 1 or self.dimension < 1:

@@ -85,9 +85,7 @@ class Ledger:
         """Set the most that may ever be spent on a data set. The last declaration counts."""
         allowance = cost_of(largest_mu(epsilon, delta))
         with self._transaction() as (connection, _):
-            _append(
-                connection, Entry("budget", dataset, f"epsilon {epsilon}, delta {delta}", allowance, _now())
-            )
+            _append(connection, Entry("budget", dataset, f"epsilon {epsilon}, delta {delta}", allowance, _now()))
 
     def spend(self, dataset: str, purpose: str, cost: int) -> None:
         """Record a spend, durably, or refuse it. A data set without a declared budget has no limit."""
@@ -196,9 +194,7 @@ def _read(connection: sqlite3.Connection) -> list[Entry]:
             raise LedgerDamaged(f"the chain breaks at entry {expected}: the ledger was changed or damaged")
         entries.append(Entry(**json.loads(content)))
     if connection.execute("SELECT count, hash FROM head").fetchall() != [(len(entries), last)]:
-        raise LedgerDamaged(
-            f"the head does not belong to the {len(entries)} entries: entries were removed or added"
-        )
+        raise LedgerDamaged(f"the head does not belong to the {len(entries)} entries: entries were removed or added")
     return entries
 
 

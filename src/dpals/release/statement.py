@@ -103,8 +103,7 @@ class Statement:
             "who did."
         )
         releases = [
-            f"{share:6.1%}  {release.purpose} ({release.shape[0]:,} x {release.shape[1]:,}, "
-            f"noise {release.sigma:.4g})"
+            f"{share:6.1%}  {release.purpose} ({release.shape[0]:,} x {release.shape[1]:,}, noise {release.sigma:.4g})"
             for release, share in zip(self.releases, self.shares, strict=True)
         ]
         return [

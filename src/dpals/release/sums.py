@@ -40,9 +40,7 @@ def empty_sums(query: Query) -> NDArray[np.int64]:
     return np.zeros((query.n_items, len(query.coordinate_weights)), np.int64)
 
 
-def add_exactly(
-    sums: NDArray[np.int64], contribution: Contribution, query: Query, threads: int | None = None
-) -> None:
+def add_exactly(sums: NDArray[np.int64], contribution: Contribution, query: Query, threads: int | None = None) -> None:
     """Add a block of users to `sums`, in place."""
     pattern = contribution.pattern
     if pattern.first_user + pattern.n_users > MAX_USERS:

@@ -1,0 +1,59 @@
+"""What users offer toward means and biases, and the user's own mean, which never leaves the user."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.kernels.rows import row_sums
+from dpals.ratings import Ratings
+from dpals.release.contribution import Offer, Pattern
+
+FloatArray = NDArray[np.float64]
+
+
+def pattern_of(ratings: Ratings) -> Pattern:
+    """Which items each user rated."""
+    return Pattern(ratings.indptr, ratings.indices, ratings.n_items)
+
+
+def per_entry(ratings: Ratings, per_user: FloatArray) -> FloatArray:
+    """Repeat one number per user for each of the user's ratings."""
+    return np.repeat(per_user, np.diff(ratings.indptr))
+
+
+def user_offsets(ratings: Ratings, item_values: FloatArray, shrinkage: float) -> FloatArray:
+    """How far each user's ratings lie above the items' values on average, shrunk toward 0.
+
+    Each number is computed from one user's ratings and public values. It belongs to that user.
+    """
+    counts = np.diff(ratings.indptr)
+    residuals = np.asarray(ratings.values, np.float64) - item_values[ratings.indices]
+    return row_sums(ratings.indptr, residuals) / np.maximum(counts + shrinkage, 1e-12)
+
+
+def offer_of_mean(ratings: Ratings, middle: float, half_range: float) -> Offer:
+    """Each user's mean around the middle of the range, and, beside it, that the user exists.
+
+    The second number is as large as the first can be: the norm is at most half_range * sqrt(2).
+    """
+    means = middle + user_offsets(ratings, np.full(ratings.n_items, middle), shrinkage=0.0)
+    vectors = np.column_stack([means - middle, np.full(ratings.n_users, half_range)])
+    return Offer(Pattern.one_item(ratings.n_users), np.ones(ratings.n_users), vectors)
+
+
+def equal_weights(ratings: Ratings) -> FloatArray:
+    """The same weight on each of a user's ratings, with squares that add up to 1."""
+    counts = np.diff(ratings.indptr)
+    return per_entry(ratings, 1 / np.sqrt(np.maximum(counts, 1)))
+
+
+def offer_of_weights(ratings: Ratings) -> Offer:
+    """The users' weights themselves: their sums say how much is known about each item. Norm at most 1."""
+    return Offer(pattern_of(ratings), equal_weights(ratings))
+
+
+def offer_of_residuals(ratings: Ratings, predictions: FloatArray, bound: float) -> Offer:
+    """Weighted residuals of the ratings, each user's scaled down where their norm exceeds `bound`."""
+    residuals = equal_weights(ratings) * (np.asarray(ratings.values, np.float64) - predictions)
+    norms = np.sqrt(row_sums(ratings.indptr, residuals**2))
+    scale = np.minimum(1.0, bound / np.maximum(norms, 1e-12))
+    return Offer(pattern_of(ratings), residuals * per_entry(ratings, scale))
