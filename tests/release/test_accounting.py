@@ -63,8 +63,7 @@ def test_agrees_with_dp_accounting(sigma, delta):
 def test_composition_agrees_with_dp_accounting():
     sigmas = [3.0, 4.0, 7.0]
     single = [
-        pld.privacy_loss_distribution.from_gaussian_mechanism(s, value_discretization_interval=1e-4)
-        for s in sigmas
+        pld.privacy_loss_distribution.from_gaussian_mechanism(s, value_discretization_interval=1e-4) for s in sigmas
     ]
     theirs = single[0].compose(single[1]).compose(single[2])
     ours = accounting.epsilon(accounting.compose([1 / s for s in sigmas]), 1e-6)

@@ -46,9 +46,7 @@ def test_values_within_the_bound_lie_just_below_the_real_ones():
 @pytest.mark.parametrize("form", ["scalar", "vector", "symmetric"])
 @pytest.mark.parametrize("bits", [0, 1, 7, 29, 30])
 def test_the_grid_makes_the_bound_a_power_of_two(form, bits):
-    query = Query(
-        "test", 3, bound=1.7, form=form, dimension=1 if form == "scalar" else 4, coefficient_norm=0.3
-    )
+    query = Query("test", 3, bound=1.7, form=form, dimension=1 if form == "scalar" else 4, coefficient_norm=0.3)
     grid = Grid.of(query, bits)
     power = 2 if form == "symmetric" else 1
     assert grid.bound == 2**bits
@@ -100,15 +98,23 @@ def test_scalars_reach_the_bound_exactly():
     assert squared_norm(result.coefficients, result.vectors[0], query) == grid.bound**2
 
 
+def test_one_unit_above_the_bound_is_too_much():
+    """2^60 + 1 is 2^60 in floats: only integers see the difference."""
+    pattern = Pattern([0, 2], [0, 1], 2)
+    query = Query("test", 2, bound=2.0**30)
+    grid = Grid.of(query, 30)
+    result = on_grid(Offer(pattern, np.array([2.0**30, 1.0])), query, grid)
+    assert grid.coefficient_step == 1.0
+    assert squared_norm(result.coefficients, [1], query) <= grid.bound**2
+
+
 def test_users_are_treated_one_by_one():
     """What one user offers does not change what is taken from another."""
     query = Query("test", 10, bound=1.0, form="vector", dimension=2)
     grid = Grid.of(query, 30)
     pattern = Pattern([0, 2, 4], [0, 1, 0, 1], 10)
     quiet = on_grid(Offer(pattern, np.full(4, 0.5), np.array([[0.5, 0.5], [0.1, 0.1]])), query, grid)
-    loud = on_grid(
-        Offer(pattern, np.array([0.5, 0.5, 99.0, 99.0]), np.array([[0.5, 0.5], [77.0, 1]])), query, grid
-    )
+    loud = on_grid(Offer(pattern, np.array([0.5, 0.5, 99.0, 99.0]), np.array([[0.5, 0.5], [77.0, 1]])), query, grid)
     assert quiet.coefficients[:2].tolist() == loud.coefficients[:2].tolist()
     assert quiet.vectors[0].tolist() == loud.vectors[0].tolist()
 

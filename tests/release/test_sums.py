@@ -19,14 +19,9 @@ def query_of(form):
 def block():
     """A block of users of uneven length; item 0 is touched by everyone."""
     rng = np.random.default_rng(7)
-    rows = [
-        np.unique(np.r_[0, rng.choice(N_ITEMS, size=rng.integers(0, 30), replace=False)])
-        for _ in range(N_USERS)
-    ]
+    rows = [np.unique(np.r_[0, rng.choice(N_ITEMS, size=rng.integers(0, 30), replace=False)]) for _ in range(N_USERS)]
     pattern = Pattern(np.r_[0, np.cumsum([len(r) for r in rows])], np.concatenate(rows), N_ITEMS)
-    return Offer(
-        pattern, rng.standard_normal(len(pattern.items)) / 4, rng.standard_normal((N_USERS, RANK)) / 2
-    )
+    return Offer(pattern, rng.standard_normal(len(pattern.items)) / 4, rng.standard_normal((N_USERS, RANK)) / 2)
 
 
 def offered(block, form):

@@ -154,7 +154,7 @@ class Statement:
         """The statement as a small page of its own."""
         body = "".join(
             f"<h2>{html.escape(heading)}</h2>\n<ul>\n"
-            + "".join(f"<li>{html.escape(line)}</li>\n" for line in content)
+            + "".join(f"<li>{html.escape(line.strip())}</li>\n" for line in content)
             + "</ul>\n"
             for heading, content in self._sections()
         )
@@ -176,7 +176,7 @@ _PAGE = """<!doctype html>
 <style>
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }}
 h1 {{ font-size: 1.6rem }} h2 {{ font-size: 1.05rem; margin: 1.4rem 0 .3rem }}
-ul {{ margin: 0; padding-left: 1.2rem }} li {{ overflow-wrap: anywhere; white-space: pre-wrap }}
+ul {{ margin: 0; padding-left: 1.2rem }} li {{ overflow-wrap: anywhere }}
 .seeded h2:first-of-type + ul {{ color: #a00; font-weight: 600 }}
 </style>
 </head>

@@ -1,0 +1,10 @@
+"""All benchmarks, each in a process of its own. Compare numbers of one run only: machines differ and are shared."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+for name in ("door", "loading", "simulation"):
+    print(f"== {name} ==", flush=True)
+    subprocess.run([sys.executable, Path(__file__).with_name(f"{name}.py")], check=True)
+    print(flush=True)

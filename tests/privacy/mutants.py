@@ -1,0 +1,258 @@
+"""Plant bugs that would break the promise, one at a time, and see that some test catches each.
+
+Run by ``make mutants``. Each mutant changes one place in a copy of the source; the tests named beside it must
+then fail (and pass on the unchanged copy). A mutant that survives fails the run.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    file: str
+    before: str
+    after: str
+    tests: str
+
+
+MUTANTS = [
+    Mutant(
+        "no clipping",
+        "release/contribution.py",
+        "    _enforce(pattern.indptr, coefficients, vectors, weights, symmetric, grid.bound)\n",
+        "",
+        "tests/privacy/test_neighbours.py",
+    ),
+    Mutant(
+        "bound checked in floats",
+        "release/contribution.py",
+        "if norm > 0 and _squared_norm(row, ceiling) > square // norm:",
+        "if np.sum(row.astype(np.float64) ** 2) * np.float64(norm) > np.float64(square):",
+        "tests/release/test_contribution.py",
+    ),
+    Mutant(
+        "an item may be there twice",
+        "release/contribution.py",
+        "if items[e] <= previous or",
+        "if items[e] < previous or",
+        "tests/release/test_contribution.py",
+    ),
+    Mutant(
+        "off-diagonal noise too small",
+        "release/contribution.py",
+        "np.where(rows == columns, 1, 2)",
+        "np.where(rows == columns, 1, 4)",
+        "tests/privacy/test_neighbours.py tests/release/test_mechanism.py",
+    ),
+    Mutant(
+        "sums in single precision",
+        "release/sums.py",
+        "part = np.zeros(sums.shape)",
+        "part = np.zeros(sums.shape, np.float32)",
+        "tests/release/test_sums.py",
+    ),
+    Mutant(
+        "noise divided by the root of 2",
+        "release/mechanism.py",
+        "rounded_gaussian(self._stream(), len(sums), variance,",
+        "rounded_gaussian(self._stream(), len(sums), variance // 2,",
+        "tests/release/test_mechanism.py",
+    ),
+    Mutant(
+        "the same noise for every release",
+        "release/mechanism.py",
+        "return NoiseStream()",
+        "return InsecureSeededStream(0, release=0)",
+        "tests/release/test_mechanism.py",
+    ),
+    Mutant(
+        "noise added to a float",
+        "release/mechanism.py",
+        "        sums += rounded_gaussian(self._stream(), len(sums), variance, query.coordinate_weights)\n"
+        "        return sums.astype(np.float64) * grid.step",
+        "        noise = rounded_gaussian(self._stream(), len(sums), variance, query.coordinate_weights)\n"
+        "        return sums.astype(np.float64) * grid.step + noise * grid.step",
+        "tests/release/test_mechanism.py",
+    ),
+    Mutant(
+        "spend after noise",
+        "release/mechanism.py",
+        "        self.ledger.spend(self.dataset, query.purpose, record.cost)\n"
+        "        self.releases.append(record)\n"
+        "        sums += rounded_gaussian(self._stream(), len(sums), variance, query.coordinate_weights)\n",
+        "        sums += rounded_gaussian(self._stream(), len(sums), variance, query.coordinate_weights)\n"
+        "        self.ledger.spend(self.dataset, query.purpose, record.cost)\n"
+        "        self.releases.append(record)\n",
+        "tests/release/test_mechanism.py",
+    ),
+    Mutant(
+        "wrong composition: the dearest release instead of the sum",
+        "release/mechanism.py",
+        "return sum(release.cost for release in self.releases)",
+        "return max((release.cost for release in self.releases), default=0)",
+        "tests/release/test_mechanism.py tests/release/test_statement.py",
+    ),
+    Mutant(
+        "a user in two blocks",
+        "release/mechanism.py",
+        "            _check_new_users(offer, seen)\n",
+        "",
+        "tests/release/test_mechanism.py",
+    ),
+    Mutant(
+        "seed left on",
+        "release/mechanism.py",
+        "    insecure_seed: int | None = None\n",
+        "    insecure_seed: int | None = 0\n",
+        "tests/release/test_mechanism.py tests/release/test_statement.py",
+    ),
+    Mutant(
+        "a seeded model says that it is private",
+        "release/statement.py",
+        "is_private=door.insecure_seed is None,",
+        "is_private=True,",
+        "tests/release/test_statement.py",
+    ),
+    Mutant(
+        "one release more than is paid for",
+        "methods/biases.py",
+        "        for number in range(self.rounds):\n            predictions = self._predictions(ratings)\n",
+        "        for number in range(self.rounds + 1):\n            predictions = self._predictions(ratings)\n",
+        "tests/methods/test_biases.py",
+    ),
+    Mutant(
+        "a release outside the door",
+        "methods/biases.py",
+        "moments = door.release(residuals, offer, bias_cost // self.rounds)[:, 0]",
+        "moments = np.bincount(offer.pattern.items, offer.coefficients, ratings.n_items)",
+        "tests/methods/test_biases.py tests/privacy/test_methods.py",
+    ),
+    Mutant(
+        "one user changes the rounding of the others",
+        "kernels/rows.py",
+        "    result = np.empty(len(indptr) - 1)\n    _row_sums(indptr, values, result)\n",
+        "    totals = np.concatenate([[0.0], np.cumsum(values)])\n    result = np.diff(totals[indptr])\n",
+        "tests/kernels/test_rows.py",
+    ),
+    Mutant(
+        "duplicate rows counted twice",
+        "kernels/grouping.py",
+        "if kept > first_kept and items[order[kept - 1]] == key >> 32:",
+        "if False:",
+        "tests/test_ratings.py",
+    ),
+    Mutant(
+        "catalogue inferred silently",
+        "ratings.py",
+        'origin = "given" if self.catalogue_declared else "taken from the data and thereby declared public"',
+        'origin = "given"',
+        "tests/methods/test_biases.py",
+    ),
+    Mutant(
+        "rating range inferred from the data",
+        "intake/builder.py",
+        "    if rating_range is None:\n        raise InputError(",
+        "    if rating_range is None:\n        return (-1e9, 1e9)\n        raise InputError(",
+        "tests/test_ratings.py",
+    ),
+    Mutant(
+        "ledger without fsync",
+        "release/ledger.py",
+        "PRAGMA synchronous = EXTRA",
+        "PRAGMA synchronous = OFF",
+        "tests/release/test_ledger.py",
+    ),
+    Mutant(
+        "ledger forgets what was spent before",
+        "release/ledger.py",
+        "if allowance is not None and spent + cost > allowance:",
+        "if allowance is not None and cost > allowance:",
+        "tests/release/test_ledger.py",
+    ),
+    Mutant(
+        "ledger does not look at the chain",
+        "release/ledger.py",
+        "if number != expected or stored != last:",
+        "if number != expected:",
+        "tests/release/test_ledger.py",
+    ),
+    Mutant(
+        "a stream goes on after a fork",
+        "release/randomness.py",
+        "if (os.getpid(), _forks) != self._home:",
+        "if False:",
+        "tests/release/test_randomness.py",
+    ),
+    Mutant(
+        "rounding errors on the unsafe side",
+        "release/accounting.py",
+        "max(difference + error, _SMALLEST)",
+        "max(difference - error, _SMALLEST)",
+        "tests/release/test_accounting.py",
+    ),
+    Mutant(
+        "a budget that is not a whole: shares add up to more",
+        "release/accounting.py",
+        "return tuple(math.floor(self.cost * w / sum(exact)) for w in exact)",
+        "return tuple(math.floor(self.cost * min(w, Fraction(1))) for w in exact)",
+        "tests/release/test_accounting.py",
+    ),
+]
+
+
+def copy_of_the_project(folder: Path, mutant: Mutant | None) -> None:
+    for part in ("src", "tests"):
+        shutil.copytree(PROJECT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("pyproject.toml", "README.md"):
+        shutil.copy(PROJECT / part, folder / part)
+    if mutant is not None:
+        target = folder / "src" / "dpals" / mutant.file
+        source = target.read_text()
+        if source.count(mutant.before) != 1:
+            sys.exit(f"mutant {mutant.name!r} does not fit {mutant.file}: the code has changed, change the mutant")
+        target.write_text(source.replace(mutant.before, mutant.after))
+
+
+def tested(mutant: Mutant | None, tests: str) -> subprocess.CompletedProcess[str]:
+    """pytest on a copy of the project. Exit code 0: passed, 1: failed, others: did not run."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copy_of_the_project(folder, mutant)
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *tests.split()],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder / "src"), "CI": "true"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def main() -> None:
+    everything = " ".join(sorted({test for mutant in MUTANTS for test in mutant.tests.split()}))
+    unchanged = tested(None, everything)
+    if unchanged.returncode != 0:
+        sys.exit(f"{unchanged.stdout}\nthe tests do not pass without any mutant: mend them first")
+    with ThreadPoolExecutor(2) as pool:
+        results = pool.map(lambda mutant: tested(mutant, mutant.tests).returncode, MUTANTS)
+        caught = 0
+        for mutant, result in zip(MUTANTS, results, strict=True):
+            caught += result == 1
+            verdict = {0: "SURVIVED", 1: "caught"}.get(result, f"DID NOT RUN ({result})")
+            print(f"{verdict:12}  {mutant.name}", flush=True)
+    print(f"{caught} of {len(MUTANTS)} mutants caught")
+    sys.exit(caught != len(MUTANTS))
+
+
+if __name__ == "__main__":
+    main()
