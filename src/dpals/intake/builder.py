@@ -1,0 +1,244 @@
+"""Build Ratings from a source: check its rows, number the ids, sort, keep the latest of duplicates."""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dpals.errors import InputError
+from dpals.intake.coding import GrowingArray, IdCoder, IdMeaning
+from dpals.intake.ids import Place, id_array, is_text, positions
+from dpals.intake.rows import BadRows, Batch, Source
+from dpals.kernels.grouping import order_by_user_and_item, take
+from dpals.ratings import OnBadRows, Ratings, ReadingReport
+
+SomeRatings = TypeVar("SomeRatings", bound=Ratings)
+Range = tuple[float, float]
+Arrays = dict[str, NDArray[Any]]
+
+
+def build(
+    kind: type[SomeRatings],
+    source: Source,
+    *,
+    rating_range: Range | None,
+    catalogue: Any,
+    on_bad_rows: OnBadRows,
+    ids: IdMeaning = "given",
+) -> SomeRatings:
+    """Read a source to its end and make ratings of it, or raise.
+
+    Parameters
+    ----------
+    kind
+        `Ratings` or a subclass of it.
+    source
+        Where the rows come from.
+    rating_range, catalogue, on_bad_rows
+        As in `Ratings.from_arrays`.
+    ids
+        What the ids are.
+    """
+    names = source.columns.used()
+    limits = checked_range(rating_range, has_ratings="rating" in names)
+    declared = None if catalogue is None else id_array(catalogue, "catalogue")
+    bad = BadRows(on_bad_rows)
+    gathered = _Gathered(names, ids, declared)
+    for batch in source.batches(bad):
+        gathered.add(_usable(batch, names, limits, bad), batch.place)
+    columns, users, items = gathered.finish(bad)
+    rows_read = len(columns["user"]) + bad.dropped.total()
+    if rows_read and not len(columns["user"]):
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in bad.dropped.items())
+        raise InputError(f"{source.name}: no row is left: all {rows_read:,} were dropped ({reasons})")
+    return assemble(
+        kind,
+        columns,
+        users=users,
+        items=items,
+        rating_range=limits,
+        catalogue_declared=declared is not None,
+        rows_dropped=bad.dropped,
+    )
+
+
+def assemble(
+    kind: type[SomeRatings],
+    columns: Arrays,
+    *,
+    users: NDArray[Any],
+    items: NDArray[Any],
+    rating_range: Range | None,
+    catalogue_declared: bool,
+    rows_dropped: Mapping[str, int],
+) -> SomeRatings:
+    """Sort rows into a sparse matrix. Empties `columns` on the way, to hold no column twice for long."""
+    n_rows = len(columns["user"])
+    indptr, order = order_by_user_and_item(
+        columns.pop("user"), columns["item"], columns.get("timestamp"), n_users=len(users)
+    )
+    sorted_columns = {role: take(columns.pop(role), order) for role in list(columns)}
+    return kind(
+        indptr=indptr,
+        indices=sorted_columns["item"],
+        values=sorted_columns.get("rating"),
+        timestamps=sorted_columns.get("timestamp"),
+        users=users,
+        items=items,
+        rating_range=rating_range,
+        catalogue_declared=catalogue_declared,
+        report=ReadingReport(
+            rows_read=n_rows + sum(rows_dropped.values()),
+            duplicates_replaced=n_rows - len(order),
+            rows_dropped=dict(rows_dropped),
+        ),
+    )
+
+
+def checked_range(rating_range: Range | None, *, has_ratings: bool) -> Range | None:
+    """Return the declared range as floats, or raise if there is none where there should be one.
+
+    Examples
+    --------
+    >>> checked_range((1, 5), has_ratings=True)
+    (1.0, 5.0)
+    """
+    if not has_ratings:
+        if rating_range is not None:
+            raise InputError("there are no ratings, so rating_range has no meaning: leave it out")
+        return None
+    if rating_range is None:
+        raise InputError(
+            "ratings need rating_range=(lowest, highest), for example rating_range=(0.5, 5.0): the bounds of "
+            "the scale, known without looking at the data. They are not inferred, because the smallest and the "
+            "largest rating in the data would leak who is in it. For implicit feedback, who saw what, leave "
+            "out the ratings instead (implicit=True where a table is read)"
+        )
+    try:
+        low, high = (float(bound) for bound in rating_range)
+    except (TypeError, ValueError):
+        raise InputError(f"rating_range must be two numbers (lowest, highest), not {rating_range!r}") from None
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise InputError(f"rating_range must be two finite numbers, the lower one first, not {rating_range!r}")
+    return low, high
+
+
+def _usable(batch: Batch, names: Mapping[str, str], limits: Range | None, bad: BadRows) -> pl.DataFrame:
+    """Return the rows that have all they need; the others go to `bad`."""
+    frame = batch.frame
+    problems = _problems(frame, limits)
+    if not frame.select(pl.any_horizontal(is_bad.any() for _, is_bad, _ in problems.values())).item():
+        return frame
+    for reason, (role, is_bad, problem) in problems.items():
+        mask = frame.select(is_bad).to_series()
+        if mask.any():
+            row = mask.arg_max() or 0
+            where = f"{batch.place(row)}, column {names[role]!r}"
+            bad.found(reason, int(mask.sum()), where, problem.format(frame[role][row]))
+            frame = frame.filter(~mask)
+    return frame
+
+
+def _problems(frame: pl.DataFrame, limits: Range | None) -> dict[str, tuple[str, pl.Expr, str]]:
+    """For every reason a row can be bad: the column it is about, which rows, and how to say it."""
+    problems: dict[str, tuple[str, pl.Expr, str]] = {}
+    for role in ("user", "item"):
+        is_missing = pl.col(role).is_null()
+        if frame.schema[role] == pl.String:
+            is_missing |= pl.col(role) == ""
+        problems[f"missing {role} id"] = (role, is_missing, f"the {role} id is missing")
+    if limits is not None:
+        rating = pl.col("rating")
+        low, high = (float(np.float32(bound)) for bound in limits)  # ratings are kept in single precision
+        outside = f"{{:g}} is outside the declared rating_range {limits[0]:g} to {limits[1]:g}"
+        problems["missing rating"] = ("rating", rating.is_null() | rating.is_nan(), "the rating is missing")
+        problems["infinite rating"] = ("rating", rating.is_infinite(), "the rating is infinite")
+        problems["rating outside the range"] = ("rating", ~rating.is_between(low, high), outside)
+    if "timestamp" in frame.columns:
+        is_missing = pl.col("timestamp").is_null()
+        problems["missing timestamp"] = ("timestamp", is_missing, "the timestamp is missing")
+    return problems
+
+
+class _Gathered:
+    """The rows of all batches, compactly."""
+
+    def __init__(self, names: Mapping[str, str], ids: IdMeaning, catalogue: NDArray[Any] | None) -> None:
+        item_ids = ids
+        if ids == "auto" and catalogue is not None:
+            item_ids = "string" if is_text(catalogue) else "integer"
+        self._catalogue = catalogue
+        self._item_column = names["item"]
+        self._ids = {
+            "user": IdCoder("user", names["user"], ids),
+            "item": IdCoder("item", names["item"], item_ids),
+        }
+        types = {"rating": np.float32, "timestamp": np.int64}
+        self._numbers = {role: GrowingArray(dtype) for role, dtype in types.items() if role in names}
+        self._starts = [0]
+        self._places: list[Place] = []
+
+    def add(self, frame: pl.DataFrame, place: Place) -> None:
+        for role, coder in self._ids.items():
+            coder.add(frame[role], place)
+        for role, numbers in self._numbers.items():
+            numbers.append(frame[role].to_numpy())
+        self._starts.append(self._starts[-1] + frame.height)
+        self._places.append(place)
+
+    def finish(self, bad: BadRows) -> tuple[Arrays, NDArray[Any], NDArray[Any]]:
+        """Return the columns, with indices in place of ids, and the ids of users and items."""
+        columns: Arrays = {}
+        columns["user"], users = self._ids["user"].finish(bad, self._place)
+        columns["item"], items = self._ids["item"].finish(bad, self._place)
+        if self._catalogue is not None:
+            columns["item"] = self._in_catalogue(columns["item"], items, self._catalogue, bad)
+            items = self._catalogue
+        for role in list(self._numbers):
+            columns[role] = self._numbers.pop(role).finish()
+        if any(columns[role].size and columns[role].min() < 0 for role in self._ids):
+            usable = (columns["user"] >= 0) & (columns["item"] >= 0)
+            for role in columns:
+                columns[role] = columns[role][usable]
+            columns["user"], users = _without_unused(columns["user"], users)
+            if self._catalogue is None:
+                columns["item"], items = _without_unused(columns["item"], items)
+        return columns, users, items
+
+    def _place(self, row: int) -> str:
+        # Rows keep their numbers as long as none was dropped, and then nobody asks where they are.
+        batch = bisect_right(self._starts, row) - 1
+        return self._places[batch](row - self._starts[batch])
+
+    def _in_catalogue(
+        self, codes: NDArray[np.int32], ids: NDArray[Any], catalogue: NDArray[Any], bad: BadRows
+    ) -> NDArray[np.int32]:
+        """Return positions in the catalogue, -1 for items that are not in it."""
+        if len(ids) and len(catalogue) and is_text(ids) != is_text(catalogue):
+            kinds = ("text", "integers") if is_text(ids) else ("integers", "text")
+            raise InputError(
+                f"column {self._item_column!r} holds {kinds[0]} and the catalogue {kinds[1]}: use one type"
+            )
+        if not len(ids):
+            return codes
+        place_of = np.append(positions(catalogue, ids).astype(np.int32), np.int32(-1))  # and -1 for -1
+        at = take(place_of, codes)
+        outside = (at < 0) & (codes >= 0)
+        if outside.any():
+            row = int(np.argmax(outside))
+            where = f"{self._place(row)}, column {self._item_column!r}"
+            problem = f"the item {ids.tolist()[codes[row]]!r} is not in the catalogue"
+            bad.found("item outside the catalogue", int(np.count_nonzero(outside)), where, problem)
+        return at
+
+
+def _without_unused(codes: NDArray[np.int32], ids: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Leave out ids whose rows were all dropped."""
+    used = np.bincount(codes, minlength=len(ids)) > 0
+    if used.all():
+        return codes, ids
+    return (np.cumsum(used, dtype=np.int32) - np.int32(1))[codes], ids[used]

@@ -1,0 +1,103 @@
+"""Which column holds the user, the item, the rating and the timestamp."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from dpals.errors import InputError
+
+USUAL_NAMES = {
+    "user": ["user", "userid", "uid", "customer", "customerid", "reviewer", "reviewerid"],
+    "item": [
+        *("item", "itemid", "iid", "movie", "movieid", "product", "productid"),
+        *("book", "bookid", "song", "songid", "track", "trackid", "article", "articleid"),
+    ],
+    "rating": ["rating", "score", "stars", "value"],
+    "timestamp": ["timestamp", "time", "ts", "date", "datetime"],
+}
+"""Names in lower case and without punctuation, so that userId, user_id and "User ID" are one name."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The name of each column that is used."""
+
+    user: str
+    item: str
+    rating: str | None = None
+    timestamp: str | None = None
+
+    def used(self) -> dict[str, str]:
+        """Role and name of the columns that are there."""
+        return {role.name: name for role in fields(self) if (name := getattr(self, role.name)) is not None}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller said about the columns."""
+
+    user: str | None = None
+    item: str | None = None
+    rating: str | None = None
+    timestamp: str | None = None
+    implicit: bool = False
+
+    def __post_init__(self) -> None:
+        if self.implicit and self.rating is not None:
+            raise InputError("implicit=True leaves out the ratings: give it or rating=..., not both")
+
+    def named(self) -> dict[str, str]:
+        """Role and name of the columns the caller named."""
+        return {role: name for role in USUAL_NAMES if (name := getattr(self, role)) is not None}
+
+    def find(self, found: Sequence[str], source: str) -> Columns:
+        """Choose among the columns found in a table.
+
+        Examples
+        --------
+        >>> Wanted(item="film").find(["userId", "film", "stars"], "a.csv")
+        Columns(user='userId', item='film', rating='stars', timestamp=None)
+        >>> Wanted().find(["userId", "film", "stars"], "a.csv")
+        Traceback (most recent call last):
+        dpals.errors.InputError: a.csv: no column looks like the item. Say which it is with item=... \
+Columns found: 'userId', 'film', 'stars'
+        """
+        listing = "Columns found: " + ", ".join(repr(name) for name in found)
+        named = self.named()
+        chosen: dict[str, str] = {}
+        for role, usual in USUAL_NAMES.items():
+            if role == "rating" and self.implicit:
+                continue
+            if role in named:
+                candidates = [name for name in found if name == named[role]]
+                if not candidates:
+                    raise InputError(f"{source}: there is no column {named[role]!r} ({role}=...). {listing}")
+            else:
+                free = [name for name in found if name not in named.values()]
+                candidates = [name for name in free if _plain(name) in usual]
+            if len(candidates) > 1:
+                several = " and ".join(repr(name) for name in candidates)
+                raise InputError(f"{source}: {several} both look like the {role}. Say which with {role}=... {listing}")
+            if candidates:
+                chosen[role] = candidates[0]
+            elif role in ("user", "item"):
+                raise InputError(
+                    f"{source}: no column looks like the {role}. Say which it is with {role}=... {listing}"
+                )
+        if len(set(chosen.values())) < len(chosen):
+            raise InputError(f"{source}: one column cannot play two roles: {chosen}")
+        return Columns(**chosen)
+
+
+def is_usual_name(name: str) -> bool:
+    """Whether a name is one a rating table would have.
+
+    Examples
+    --------
+    >>> is_usual_name("User ID"), is_usual_name("ann")
+    (True, False)
+    """
+    return any(_plain(name) in usual for usual in USUAL_NAMES.values())
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())

@@ -1,0 +1,179 @@
+"""Ids as the caller gives them: integers or text, none missing; and where to find them."""
+
+from collections.abc import Callable
+from math import isnan
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dpals.errors import InputError
+
+Place = Callable[[int], str]
+"""Says where a row is, in words of the place it came from."""
+
+_LARGEST = np.iinfo(np.int64).max
+
+
+def row_of_array(row: int) -> str:
+    """Say where a row of an array or frame is."""
+    return f"row {row} (counting from 0)"
+
+
+def id_series(values: Any, column: str, place: Place = row_of_array) -> pl.Series:
+    """Ids as a series of integers or of text, in which null stands for a missing id.
+
+    Examples
+    --------
+    >>> id_series(["b", None], "user").to_list()
+    ['b', None]
+    >>> id_series([1, "b"], "user")
+    Traceback (most recent call last):
+    dpals.errors.InputError: row 1 (counting from 0), column 'user': mixed id types: 'b' is text but the ids \
+before it are integers. Make them all integers or all text
+    """
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise InputError(f"column {column!r}: expected a list or an array of ids, not {values!r}")
+    if getattr(values, "ndim", 1) != 1:
+        raise InputError(f"column {column!r}: expected one dimension, not the shape {values.shape}")
+    try:
+        series = pl.Series(values)
+    except Exception:  # not one type throughout, or a pandas column without pyarrow
+        series = _from_objects(values, column, place)
+    if series.dtype == pl.Object:
+        series = _from_objects(series, column, place)
+    dtype = series.dtype
+    if series.is_empty():
+        return pl.Series([], dtype=pl.String if dtype == pl.String else pl.Int64)
+    if dtype in (pl.Int128, pl.UInt128):
+        raise InputError(f"column {column!r}: these integers do not fit in 64 bits. Make them text")
+    if dtype.is_integer() or dtype == pl.String:
+        return series
+    if isinstance(dtype, pl.Categorical | pl.Enum | pl.Null):
+        return series.cast(pl.String)
+    if dtype.is_float():
+        raise InputError(
+            f"column {column!r} holds decimal numbers ({dtype}), but ids are integers or text. Convert it to "
+            "integers first; if it became decimal because some ids are missing, drop those rows before"
+        )
+    raise InputError(f"column {column!r} holds {dtype} values, but ids are integers or text. Convert it first")
+
+
+def _from_objects(values: Any, column: str, place: Place) -> pl.Series:
+    """Ids from Python objects one by one; the slow way, which can name the row at fault."""
+    objects = values.to_list() if hasattr(values, "to_list") else list(values)
+    known: str | None = None
+    clean: list[Any] = []
+    for row, value in enumerate(objects):
+        if _is_missing(value):
+            clean.append(None)
+            continue
+        kind = _kind(value)
+        if known is not None and kind != known:
+            raise InputError(
+                f"{place(row)}, column {column!r}: mixed id types: {value!r} is {_singular(kind)} but the ids "
+                f"before it are {known}. Make them all integers or all text"
+            )
+        known = kind
+        clean.append(str(value) if kind == "text" else int(value) if kind == "integers" else value)
+    try:
+        return pl.Series(clean)
+    except Exception as error:
+        raise InputError(f"column {column!r}: these ids cannot be used: {error}") from error
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return "integers"
+    return f"{type(value).__name__} values"
+
+
+def _singular(kind: str) -> str:
+    return {"text": "text", "integers": "an integer"}.get(kind, f"a {kind.removesuffix(' values')}")
+
+
+def id_array(values: Any, column: str) -> NDArray[Any]:
+    """Ids given by the caller, none missing and none twice, as an array.
+
+    Examples
+    --------
+    >>> id_array((3, 1), "catalogue")
+    array([3, 1])
+    """
+    series = _complete(id_series(values, column), column)
+    if (repeated := series.is_duplicated()).any():
+        raise InputError(f"column {column!r}: the id {series.filter(repeated)[0]!r} is there more than once")
+    return to_array(series)
+
+
+def find(ids: NDArray[Any], wanted: Any, role: str, unknown_ok: bool) -> NDArray[np.int64]:
+    """Position in `ids` of every wanted id, -1 or an error where there is none."""
+    sought = to_array(_complete(id_series(wanted, f"{role} ids"), f"{role} ids"))
+    if len(ids) and len(sought) and is_text(ids) != is_text(sought):
+        raise InputError(f"{role} ids are {_type_name(ids)} here, and these are {_type_name(sought)}: {_some(sought)}")
+    at = positions(ids, sought)
+    if not unknown_ok and (at < 0).any():
+        unknown = sought[at < 0]
+        raise InputError(f"{len(unknown):,} unknown {role} id{'s' if len(unknown) > 1 else ''}: {_some(unknown)}")
+    return at
+
+
+def positions(ids: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
+    """Position in `ids` of every wanted id, -1 where there is none.
+
+    Examples
+    --------
+    >>> positions(np.array([30, 10]), np.array([10, 20, 30]))
+    array([ 1, -1,  0])
+    """
+    if len(ids) == 0 or len(wanted) == 0:
+        return np.full(len(wanted), -1, np.int64)
+    same_type = wanted.astype(ids.dtype)
+    order = np.argsort(ids, kind="stable")
+    at = order[np.minimum(np.searchsorted(ids, same_type, sorter=order), len(ids) - 1)]
+    found = ids[at] == same_type
+    if ids.dtype != wanted.dtype and not is_text(ids):  # int64 against uint64: wrapped around past 2^63
+        found &= (ids[at] >= 0) & (wanted >= 0)
+    return np.where(found, at, -1)
+
+
+def _complete(series: pl.Series, column: str) -> pl.Series:
+    missing = _missing(series)
+    if missing.any():
+        raise InputError(f"{row_of_array(missing.arg_max() or 0)}, column {column!r}: the id is missing")
+    return series
+
+
+def _missing(series: pl.Series) -> pl.Series:
+    return series.is_null() | (series == "") if series.dtype == pl.String else series.is_null()
+
+
+def to_array(series: pl.Series) -> NDArray[Any]:
+    """Ids without nulls as int64, as uint64 if they need it, or as ``StringDType``."""
+    if series.dtype == pl.String:
+        return np.array(series.to_list(), dtype=np.dtypes.StringDType())
+    return series.to_numpy().astype(np.uint64 if series.dtype == pl.UInt64 and _max(series) > _LARGEST else np.int64)
+
+
+def _max(series: pl.Series) -> int:
+    return int(series.max() or 0)  # type: ignore[arg-type]
+
+
+def is_text(ids: NDArray[Any]) -> bool:
+    """Whether ids are text, and not integers."""
+    return isinstance(ids.dtype, np.dtypes.StringDType)
+
+
+def _type_name(ids: NDArray[Any]) -> str:
+    return "text" if is_text(ids) else "integers"
+
+
+def _some(ids: NDArray[Any]) -> str:
+    return ", ".join(repr(value) for value in ids[:5].tolist()) + (", ..." if len(ids) > 5 else "")

@@ -1,0 +1,42 @@
+"""Ratings from a SciPy sparse matrix."""
+
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from scipy.sparse import coo_array, issparse
+
+from dpals.errors import InputError
+from dpals.intake.builder import Range, assemble, checked_range
+from dpals.intake.ids import id_array
+from dpals.ratings import Ratings
+
+SomeRatings = TypeVar("SomeRatings", bound=Ratings)
+
+
+def from_sparse(
+    kind: type[SomeRatings], matrix: Any, users: Any, items: Any, rating_range: Range | None, implicit: bool
+) -> SomeRatings:
+    """Do the work of `Ratings.from_csr`."""
+    if not issparse(matrix):
+        raise InputError(f"expected a SciPy sparse matrix of users by items, not {type(matrix).__name__}")
+    limits = checked_range(rating_range, has_ratings=not implicit)
+    entries: Any = coo_array(cast(Any, matrix))
+    columns = {"user": entries.row.astype(np.int32), "item": entries.col.astype(np.int32)}
+    if limits is not None:
+        values = entries.data.astype(np.float32)
+        low, high = np.float32(limits[0]), np.float32(limits[1])
+        usable = (values >= low) & (values <= high)
+        if not usable.all():
+            at = int(np.argmin(usable))
+            raise InputError(
+                f"matrix[{entries.row[at]}, {entries.col[at]}] is {entries.data[at]:g}, outside the declared "
+                f"rating_range {limits[0]:g} to {limits[1]:g}"
+            )
+        columns["rating"] = values
+    n_users, n_items = entries.shape
+    ids = {}
+    for name, given, length in (("users", users, n_users), ("items", items, n_items)):
+        ids[name] = np.arange(length) if given is None else id_array(given, name)
+        if len(ids[name]) != length:
+            raise InputError(f"{name} has {len(ids[name]):,} ids, but the matrix {entries.shape} needs {length:,}")
+    return assemble(kind, columns, **ids, rating_range=limits, catalogue_declared=True, rows_dropped={})

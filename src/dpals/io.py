@@ -1,0 +1,113 @@
+"""Read ratings from files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from numpy.typing import ArrayLike
+
+from dpals.errors import InputError
+from dpals.ratings import OnBadRows, Ratings
+
+if TYPE_CHECKING:
+    from dpals.intake.coding import IdMeaning
+
+Ids = Literal["auto", "integer", "string"]
+
+
+def read_ratings(
+    path: str | Path,
+    *,
+    rating_range: tuple[float, float] | None = None,
+    catalogue: ArrayLike | None = None,
+    user: str | None = None,
+    item: str | None = None,
+    rating: str | None = None,
+    timestamp: str | None = None,
+    implicit: bool = False,
+    ids: Ids = "auto",
+    on_bad_rows: OnBadRows = "error",
+) -> Ratings:
+    """Read ratings from a CSV, TSV, MovieLens or Parquet file, or from a folder of Parquet files.
+
+    The format is recognised from the content. Text is UTF-8, may be gzipped, and separates columns by comma,
+    tab, semicolon or "::" (MovieLens ``.dat``). Without a header line the columns are user, item, rating,
+    timestamp, of which the last two may be missing. A damaged file is always an error: nothing half-read is
+    returned.
+
+    Parameters
+    ----------
+    path
+        The file or folder.
+    rating_range
+        Lowest and highest possible rating, for example ``(0.5, 5.0)``. A public fact, which only you can
+        declare: the smallest and the largest rating in the data would leak who is in it.
+    catalogue
+        Ids of all items, in the order you want. Without it the items in the data are the catalogue, and
+        thereby declared public.
+    user, item, rating, timestamp
+        Names of the columns. Usual names ("user_id", "movieId", "stars", ...) are recognised.
+    implicit
+        Leave out the rating column: only who saw what counts. A table without one is implicit anyway.
+    ids
+        What the ids are. "auto" takes Parquet as it is; in a text file a column holds integers if its first
+        id is a plain integer, and text otherwise; items are what the catalogue is, if you give one.
+    on_bad_rows
+        "error" refuses data with an unusable row and says where it is, "drop" drops such rows and counts
+        them in the ``report`` of the ratings.
+
+    Raises
+    ------
+    InputError
+        With the file, the line, the column and what to do about it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "ratings.csv")
+    ...     _ = file.write_text("userId,movieId,rating\\n7,50,4.5\\n7,60,3\\n7,50,5\\n")
+    ...     ratings = read_ratings(file, rating_range=(0.5, 5.0))
+    >>> ratings
+    Ratings(1 user, 2 items, 2 ratings from 0.5 to 5)
+    >>> print(ratings.report)
+    3 rows read, 1 replaced by a later row for the same user and item
+    """
+    from dpals.intake.builder import build
+    from dpals.intake.columns import Wanted
+    from dpals.intake.parquet import ParquetSource
+    from dpals.intake.rows import Source
+    from dpals.intake.text import TextSource
+
+    if ids not in get_args(Ids):
+        raise InputError(f'ids must be "auto", "integer" or "string", not {ids!r}')
+    path = Path(path)
+    wanted = Wanted(user, item, rating, timestamp, implicit)
+    source: Source
+    meaning: IdMeaning
+    if _is_parquet(path):
+        source, meaning = ParquetSource(path, wanted), "given" if ids == "auto" else ids
+    else:
+        source, meaning = TextSource(path, wanted), ids
+    ratings = build(
+        Ratings, source, rating_range=rating_range, catalogue=catalogue, on_bad_rows=on_bad_rows, ids=meaning
+    )
+    if ratings.report.rows_read == 0:
+        raise InputError(f"{path}: there are columns but no row of data")
+    return ratings
+
+
+def _is_parquet(path: Path) -> bool:
+    """Tell by the first bytes what a file is, and raise if it is nothing that can be read."""
+    if path.is_dir():
+        return True
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}. Check the path") from error
+    if not start:
+        raise InputError(f"{path}: the file is empty")
+    if start[:2] == b"PK":
+        raise InputError(f"{path}: this is a zip archive or a spreadsheet. Unpack it or save the table as CSV first")
+    return start == b"PAR1" or path.suffix in (".parquet", ".pq")
