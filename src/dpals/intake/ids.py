@@ -135,11 +135,15 @@ def positions(ids: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
     """
     if len(ids) == 0 or len(wanted) == 0:
         return np.full(len(wanted), -1, np.int64)
+    if is_text(ids):  # numpy 2.4 cannot search one StringDType array for the long strings of another
+        sought = pl.DataFrame({"id": pl.Series(wanted.tolist(), dtype=pl.String)})
+        known = pl.DataFrame({"id": pl.Series(ids.tolist(), dtype=pl.String), "at": np.arange(len(ids))})
+        return sought.join(known, on="id", how="left", maintain_order="left")["at"].fill_null(-1).to_numpy()
     same_type = wanted.astype(ids.dtype)
     order = np.argsort(ids, kind="stable")
     at = order[np.minimum(np.searchsorted(ids, same_type, sorter=order), len(ids) - 1)]
     found = ids[at] == same_type
-    if ids.dtype != wanted.dtype and not is_text(ids):  # int64 against uint64: wrapped around past 2^63
+    if ids.dtype != wanted.dtype:  # int64 against uint64: wrapped around past 2^63
         found &= (ids[at] >= 0) & (wanted >= 0)
     return np.where(found, at, -1)
 
