@@ -61,9 +61,7 @@ Floats = NDArray[np.float32]
 Result = TypeVar("Result")
 
 
-def movielens_like(
-    n_users: int = 69_878, n_items: int = 10_677, mean_ratings: float = 143, *, seed: int = 0
-) -> Ratings:
+def movielens_like(n_users: int = 69_878, n_items: int = 10_677, mean_ratings: float = 143, seed: int = 0) -> Ratings:
     """Simulate star ratings that look like MovieLens 10M, by default at its size.
 
     Few items get most of the ratings, and they are the better ones. Users pick items by popularity and by
@@ -202,7 +200,7 @@ class SyntheticTask:
     """The matrix is ``scale * user_factors @ item_factors.T``."""
 
 
-def paper_synthetic(n_users: int, n_items: int = 1000, rank: int = 5, *, seed: int = 0) -> SyntheticTask:
+def paper_synthetic(n_users: int, n_items: int = 1000, rank: int = 5, seed: int = 0) -> SyntheticTask:
     """Simulate the synthetic task of the paper: a low-rank matrix, seen here and there, without noise.
 
     The matrix is U* V*ᵀ for two random matrices with orthonormal columns, scaled to entries of standard

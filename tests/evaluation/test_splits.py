@@ -41,18 +41,18 @@ def test_seeds_repeat_and_differ(ratings):
     assert overlap == pytest.approx(0.1, abs=0.05), "another seed gives an independent split"
 
 
-def test_one_user_does_not_change_the_split_of_the_others(ratings):
+@pytest.mark.parametrize("as_text", [False, True])
+def test_one_user_does_not_change_the_split_of_the_others(ratings, as_text):
     users, items = pairs(ratings)
-    last = users == ratings.users[-1]
-    without = dpals.Ratings.from_arrays(
-        users[~last],
-        items[~last],
-        ratings.values[~last],
-        timestamps=ratings.timestamps[~last],
-        rating_range=(0.5, 5),
-    )
-    with_last = {entry for entry in entries(split_entries(ratings)[2]) if entry[0] != ratings.users[-1]}
-    assert entries(split_entries(without)[2]) == with_last
+    users = np.array([f"user {user}" for user in users]) if as_text else users
+
+    def test_part(keep):
+        columns = (users[keep], items[keep], ratings.values[keep])
+        times = ratings.timestamps[keep]
+        return entries(split_entries(dpals.Ratings.from_arrays(*columns, timestamps=times, rating_range=(0.5, 5)))[2])
+
+    first = users == users[0]
+    assert test_part(~first) == {entry for entry in test_part(users == users) if entry[0] != users[0]}
 
 
 def test_no_user_or_item_falls_into_one_part_more_than_by_chance(ratings):

@@ -26,6 +26,8 @@ def solve_rows(
     features: Floats,
     ridges: Floats,
     base: Floats,
+    *,
+    ridged: int | None = None,
     threads: int | None = None,
 ) -> Floats:
     """Solve (sum_j f_j f_j^T + base + ridge_i I) x_i = sum_j t_ij f_j for every row i, j over its entries.
@@ -43,6 +45,9 @@ def solve_rows(
         One number per row, positive.
     base
         Symmetric matrix that is added to every system.
+    ridged
+        How many of the leading coordinates get the row's ridge; all by default. The others, biases for
+        instance, have theirs in `base`.
     threads
         How many to use; all cores by default.
 
@@ -51,11 +56,12 @@ def solve_rows(
     array with one solution per row; zero for rows without entries
     """
     solutions = np.zeros((len(indptr) - 1, features.shape[1]), np.float32)
+    n_ridged = features.shape[1] if ridged is None else ridged
     if features.shape[1] == 0:
         return solutions
 
     def work(start: int, stop: int) -> None:
-        _solve(indptr, indices, targets, features, ridges, base, start, stop, solutions)
+        _solve(indptr, indices, targets, features, ridges, base, n_ridged, start, stop, solutions)
 
     in_threads(work, indptr, threads)
     return solutions
@@ -71,7 +77,7 @@ def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], thr
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _solve(indptr, indices, targets, features, ridges, base, start, stop, solutions):  # type: ignore[no-untyped-def]
+def _solve(indptr, indices, targets, features, ridges, base, ridged, start, stop, solutions):  # type: ignore[no-untyped-def]
     rank = features.shape[1]
     gathered = np.empty((_GATHERED_ROWS, rank), np.float32)
     wanted = np.empty(_GATHERED_ROWS, np.float32)
@@ -122,7 +128,7 @@ def _solve(indptr, indices, targets, features, ridges, base, start, stop, soluti
                 solution.ctypes,
                 single.ctypes,
             )
-        for k in range(rank):
+        for k in range(ridged):
             gram[k, k] += ridges[i]
         sposv(
             UPPER.ctypes,

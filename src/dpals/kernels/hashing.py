@@ -1,0 +1,45 @@
+"""Numbers that look random and depend on nothing but their arguments.
+
+They decide what needs no secret: which ratings are held out, which of a user's ratings are sampled, where
+training starts. A generator with a state would make one user's numbers depend on who came before.
+"""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def id_hashes(ids: NDArray[Any]) -> NDArray[np.uint64]:
+    """A 64-bit number for each id, integer or text."""
+    if np.issubdtype(ids.dtype, np.integer):
+        return ids.astype(np.uint64)
+    digests = b"".join(hashlib.blake2b(str(text).encode(), digest_size=8).digest() for text in ids)
+    return np.frombuffer(digests, np.uint64)
+
+
+def hashed_uniform(seed: int, *words: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers in (0, 1), one for each tuple of words, by rounds of splitmix64.
+
+    Examples
+    --------
+    >>> hashed_uniform(7, np.array([1, 2]), np.array([1, 1])).round(3)
+    array([0.79 , 0.415])
+    """
+    shape = np.broadcast_shapes(*(word.shape for word in words))
+    state = np.full(shape, seed % 2**64, np.uint64)
+    for word in (np.zeros((), np.uint64), *words):
+        state = (state ^ word.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+    return ((state >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+
+
+def hashed_normal(seed: int, *words: NDArray[Any]) -> NDArray[np.float64]:
+    """The same for the standard normal distribution."""
+    from scipy.special import ndtri
+
+    result: NDArray[np.float64] = ndtri(hashed_uniform(seed, *words))
+    return result
