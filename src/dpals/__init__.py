@@ -10,7 +10,12 @@ if TYPE_CHECKING:
     from dpals import simulate as simulate
     from dpals.errors import InputError as InputError
     from dpals.io import read_ratings as read_ratings
+    from dpals.methods.ada_dpals import AdaDPALS as AdaDPALS
+    from dpals.methods.als import ALS as ALS
     from dpals.methods.biases import PrivateBiases as PrivateBiases
+    from dpals.methods.dpals import DPALS as DPALS
+    from dpals.model import FactorModel as FactorModel
+    from dpals.model import load as load
     from dpals.ratings import Ratings as Ratings
     from dpals.release import accounting as accounting
     from dpals.release.accounting import Budget as Budget
@@ -22,7 +27,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ALS": "dpals.methods.als",
+    "AdaDPALS": "dpals.methods.ada_dpals",
     "Budget": "dpals.release.accounting",
+    "DPALS": "dpals.methods.dpals",
+    "FactorModel": "dpals.model",
     "InputError": "dpals.errors",
     "Ledger": "dpals.release.ledger",
     "LedgerDamaged": "dpals.release.ledger",
@@ -31,6 +40,7 @@ _HOMES = {
     "Ratings": "dpals.ratings",
     "Statement": "dpals.release.statement",
     "accounting": "dpals.release.accounting",
+    "load": "dpals.model",
     "read_ratings": "dpals.io",
     "simulate": "dpals.simulate",
 }

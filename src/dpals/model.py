@@ -3,7 +3,8 @@
 import hashlib
 import json
 import os
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpals.errors import InputError
-from dpals.kernels.rows import row_sums
+from dpals.intake.builder import checked_range
+from dpals.intake.ids import find, id_array, is_text, positions
+from dpals.kernels.rows import row_norms, row_sums
+from dpals.kernels.top_k import top_k
 from dpals.private.user_step import UserProblem
 from dpals.ratings import Ratings
 from dpals.release.statement import Statement
@@ -19,16 +23,21 @@ from dpals.release.statement import Statement
 Floats = NDArray[np.float32]
 
 FORMAT = 1
-_ARRAYS, _FACTS = "arrays.safetensors", "model.json"
-_USERS_AT_ONCE = 1_024
+"""Version of the files that `FactorModel.save` writes."""
+
+_FACTS = "model.json"
+_ARRAYS = ("item_factors", "item_biases", "is_trained")
+_NUMBERS = ("global_mean", "user_ridge", "user_exponent", "user_bias_ridge", "unseen_weight")
+_PAIRS_AT_ONCE = 1 << 13
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FactorModel:
     """Item factors and biases, all publishable, with what is needed to serve users.
 
     A rating is predicted as global mean + item bias + user bias + user vector . item factor, where the user's
-    part is computed from the user's own history whenever it is needed; it is nowhere stored.
+    part is computed from the user's own history whenever it is needed; it is nowhere stored. The model takes
+    over the arrays that it is given and makes them read-only.
 
     Parameters
     ----------
@@ -45,14 +54,30 @@ class FactorModel:
     user_bias_ridge
         Ridge of the user's bias; None for a model without user biases.
     unseen_weight
-        Weight of the squared predictions on all items (lambda_0 of the paper), for implicit feedback.
+        Weight of (user vector . item factor)^2, summed over all items (lambda_0 of the paper), for implicit
+        feedback.
     is_trained
-        Items that were trained on. Others are predicted by the mean of the user's own ratings; by default all
-        items are.
+        Items that were trained on. Others are predicted by the mean of the user's own ratings, or score 0 in
+        implicit feedback; by default all items are. The user's ratings of the others still count for the
+        user's vector: give such items zero factors if theirs mean nothing.
     rating_range
         Predictions are cut to it; None for implicit feedback.
     privacy
         The statement of what was spent; None for a model that is not private.
+
+    Examples
+    --------
+    >>> model = FactorModel(
+    ...     items=["tea", "rum", "gin"],
+    ...     item_factors=[[1.0], [-1.0], [-0.9]],
+    ...     item_biases=[0.5, 0.0, 0.0],
+    ...     global_mean=3.0,
+    ...     user_ridge=0.25,
+    ...     rating_range=(1, 5),
+    ... )
+    >>> history = Ratings.from_arrays(["ann"], ["rum"], [5], rating_range=(1, 5), catalogue=model.items)
+    >>> model.predict(history, ["ann", "ann"], ["tea", "gin"]).round(2)
+    array([1.9 , 4.44], dtype=float32)
     """
 
     items: NDArray[Any]
@@ -68,29 +93,57 @@ class FactorModel:
     privacy: Statement | None = None
 
     def __post_init__(self) -> None:
-        if len(self.is_trained) == 0:
-            object.__setattr__(self, "is_trained", np.ones(len(self.items), bool))
-        for name in ("items", "item_factors", "item_biases", "is_trained"):
-            array = getattr(self, name)
-            if len(array) != len(self.items):
-                raise ValueError(f"{name} must have one row per item")
-            array.setflags(write=False)
+        n_items, everything = len(self.items), np.ones(len(self.items), bool)
+        clean: dict[str, Any] = {
+            "items": id_array(self.items, "items"),
+            "item_factors": np.ascontiguousarray(self.item_factors, np.float32),
+            "item_biases": np.ascontiguousarray(self.item_biases, np.float32),
+            "is_trained": np.asarray(self.is_trained, bool) if len(self.is_trained) else everything,
+            "rating_range": checked_range(self.rating_range, has_ratings=self.rating_range is not None),
+            # Python's own numbers go to JSON and back without a change.
+            **{name: None if getattr(self, name) is None else float(getattr(self, name)) for name in _NUMBERS},
+        }
+        for name, value in clean.items():
+            if isinstance(value, np.ndarray):
+                if value.shape[:1] != (n_items,) or value.ndim != (2 if name == "item_factors" else 1):
+                    raise InputError(f"{name} must have one row for each of {n_items:,} items, not {value.shape}")
+                value.setflags(write=False)
+            if name != "items" and value is not None and not np.isfinite(value).all():
+                raise InputError(f"{name} must be finite: training diverged, or the numbers are damaged")
+            object.__setattr__(self, name, value)
+        if min(self.user_ridge, self.user_bias_ridge or 0, self.unseen_weight) < 0:
+            raise InputError("user_ridge, user_bias_ridge and unseen_weight must be at least 0")
+
+    def __repr__(self) -> str:
+        scores = "implicit feedback"
+        if self.rating_range is not None:
+            scores = "ratings from {:g} to {:g}".format(*self.rating_range)
+        privacy = "not private"
+        if self.privacy is not None and self.privacy.is_private:
+            privacy = f"epsilon {self.privacy.epsilon:.3g} at delta {self.privacy.delta:g}"
+        return f"FactorModel({len(self.items):,} items, rank {self.rank}, {scores}, {privacy})"
+
+    def with_privacy(self, statement: Statement) -> "FactorModel":
+        """The same model with a statement of what it cost."""
+        return replace(self, privacy=statement)
 
     @property
     def rank(self) -> int:
+        """Number of factors, the user's bias not counted."""
         return int(self.item_factors.shape[1])
 
     def user_problem(self) -> UserProblem:
         """The problem whose solution is a user's vector, with the user's bias last where there is one."""
-        features = self.item_factors
-        if self.user_bias_ridge is not None:
-            features = np.column_stack([features, np.ones(len(features), np.float32)])
+        factors = self.item_factors.astype(np.float64)
+        gram = self.unseen_weight * (factors.T @ factors)
+        has_bias = self.user_bias_ridge is not None
+        features = np.column_stack([factors, np.ones(len(factors))]) if has_bias else factors
         base = np.zeros((features.shape[1],) * 2, np.float32)
-        base[: self.rank, : self.rank] = self.unseen_weight * (self.item_factors.T @ self.item_factors)
-        if self.user_bias_ridge is not None:
+        base[: self.rank, : self.rank] = gram
+        if has_bias:
             base[-1, -1] = self.user_bias_ridge
         return UserProblem(
-            features=np.ascontiguousarray(features),
+            features=np.ascontiguousarray(features, np.float32),
             offsets=(self.global_mean + self.item_biases).astype(np.float32),
             ridge=self.user_ridge,
             exponent=self.user_exponent,
@@ -99,164 +152,259 @@ class FactorModel:
         )
 
     def user_vectors(self, history: Ratings) -> Floats:
-        """One vector per user of the history. It belongs to that user only: never publish it."""
+        """One vector per user of the history. It belongs to that user only: never publish it.
+
+        The user's bias comes last in it, where the model has one. Users without ratings have zeros.
+        """
         self._check_history(history)
         return self.user_problem().solve(history)
 
-    def predict(self, history: Ratings, users: ArrayLike, items: ArrayLike) -> NDArray[np.float32]:
-        """Ratings, or scores, that users would give to items.
+    def predict(self, history: Ratings, users: ArrayLike, items: ArrayLike) -> Floats:
+        """Ratings, or scores, that users would give to items. They belong to those users.
 
         Parameters
         ----------
         history
-            The users' own ratings; the users may be new to the model.
+            The users' own ratings, with the catalogue of the model; the users may be new to it. A user whose
+            history is empty gets what is known about the items alone.
         users, items
             Ids, pair by pair.
         """
-        self._check_history(history)
+        user_side, item_side = self._two_sides(history)
         rows, columns = history.user_index(users), history.item_index(items)
         if rows.shape != columns.shape:
-            raise InputError(f"users and items go in pairs: {rows.shape} and {columns.shape}")
-        problem = self.user_problem()
-        vectors = problem.solve(history)
-        scores = problem.offsets[columns] + np.einsum("nk,nk->n", vectors[rows], problem.features[columns])
-        if not self.is_trained.all():
-            scores = np.where(self.is_trained[columns], scores, self._user_means(history)[rows])
+            raise InputError(f"users and items go in pairs, but there are {len(rows):,} and {len(columns):,}")
+        scores = np.empty(len(rows), np.float32)
+        for start in range(0, len(rows), _PAIRS_AT_ONCE):
+            block = slice(start, start + _PAIRS_AT_ONCE)
+            np.einsum("nk,nk->n", user_side[rows[block]], item_side[columns[block]], out=scores[block])
         return self._in_range(scores)
 
-    def recommend(
-        self, history: Ratings, k: int = 20, exclude_seen: bool = True
-    ) -> tuple[NDArray[Any], NDArray[np.float32]]:
-        """The k items with the highest scores for each user of the history.
+    def recommend(self, history: Ratings, k: int = 20, exclude_seen: bool = True) -> tuple[NDArray[Any], Floats]:
+        """The k items with the highest scores for each user of the history. They belong to that user.
+
+        Parameters
+        ----------
+        history
+            As in `predict`.
+        k
+            How many items for each user.
+        exclude_seen
+            Leave out the items of the user's history.
 
         Returns
         -------
         ids, scores
-            Both of shape (n_users, k), best first. Where fewer than k items are left, the rest of the scores
-            is minus infinity.
-        """
-        self._check_history(history)
-        if not 1 <= k <= len(self.items):
-            raise InputError(f"k must lie between 1 and the number of items, {len(self.items)}, not {k}")
-        problem = self.user_problem()
-        vectors = problem.solve(history)
-        means = self._user_means(history)
-        best = np.empty((history.n_users, k), np.int64)
-        scores = np.empty((history.n_users, k), np.float32)
-        for start in range(0, history.n_users, _USERS_AT_ONCE):
-            block = slice(start, min(start + _USERS_AT_ONCE, history.n_users))
-            table = vectors[block] @ problem.features.T + problem.offsets
-            table[:, ~self.is_trained] = means[block, None]
-            if exclude_seen:
-                entries = slice(history.indptr[block.start], history.indptr[block.stop])
-                rows = np.repeat(np.arange(len(table)), np.diff(history.indptr[block.start : block.stop + 1]))
-                table[rows, history.indices[entries]] = -np.inf
-            top = np.argpartition(-table, k - 1, axis=1)[:, :k]
-            ordered = np.take_along_axis(top, np.argsort(-np.take_along_axis(table, top, 1), axis=1, kind="stable"), 1)
-            best[block], scores[block] = ordered, np.take_along_axis(table, ordered, 1)
-        return self.items[best], np.where(np.isneginf(scores), scores, self._in_range(scores))
+            Both of shape (n_users, k), best first. Scores are cut to the rating range after the items are put in
+            order; equal ones are in the order of the catalogue. Where fewer than k items are left, the rest of
+            the scores is minus infinity and the rest of the ids no item's id: "" for text, and the first of -1,
+            -2, ... that is free for numbers.
 
-    def similar_items(self, item: Any, k: int = 10) -> tuple[NDArray[Any], NDArray[np.float32]]:
-        """The k items whose factors point most nearly the same way, with the cosine; the item itself left out."""
-        position = int(np.flatnonzero(self.items == item)[0]) if np.any(self.items == item) else None
-        if position is None:
-            raise InputError(f"unknown item {item!r}")
-        lengths = np.maximum(np.linalg.norm(self.item_factors, axis=1), 1e-12)
-        cosines = self.item_factors @ self.item_factors[position] / (lengths * lengths[position])
-        cosines[position] = -np.inf
-        best = np.argsort(-cosines, kind="stable")[: min(k, len(self.items) - 1)]
-        return self.items[best], cosines[best].astype(np.float32)
+        Examples
+        --------
+        >>> model = FactorModel(["tea", "rum", "gin"], np.zeros((3, 0)), [0.5, 0.1, 0.3], 0.0, 1.0)
+        >>> history = Ratings.from_arrays(["ann", "bob", "bob"], ["rum", "tea", "gin"], catalogue=model.items)
+        >>> ids, scores = model.recommend(history, k=2)
+        >>> ids.tolist()
+        [['tea', 'gin'], ['rum', '']]
+        """
+        user_side, item_side = self._two_sides(history)
+        if not 1 <= k <= len(self.items):
+            raise InputError(f"k must lie between 1 and the number of items, {len(self.items):,}, not {k}")
+        seen = (history.indptr, history.indices) if exclude_seen else None
+        best, scores = top_k(user_side, item_side, k, excluded=seen)
+        ids = np.append(self.items, _no_item(self.items))[best]  # position -1 stands for no item
+        return ids, np.where(best < 0, scores, self._in_range(scores))
+
+    def similar_items(self, item: Any, k: int = 10) -> tuple[NDArray[Any], Floats]:
+        """The k items whose factors point most nearly the same way, with the cosine; the item itself left out.
+
+        Items that were not trained on and items whose factors are zero resemble nothing: they are left out, and
+        asking about one is an error. Fewer than k items come back where there are no more.
+
+        Examples
+        --------
+        >>> model = FactorModel(["tea", "rum", "gin"], [[1.0, 0.0], [-3.0, 4.0], [0.0, 2.0]], [0, 0, 0], 0.0, 1.0)
+        >>> ids, cosines = model.similar_items("rum")
+        >>> ids.tolist(), cosines
+        (['gin', 'tea'], array([ 0.8, -0.6], dtype=float32))
+        """
+        if k < 1:
+            raise InputError(f"k must be at least 1, not {k}")
+        position = int(find(self.items, [item], "item", unknown_ok=False)[0])
+        lengths = row_norms(self.item_factors)
+        comparable = self.is_trained & (lengths > 0)
+        if not comparable[position]:
+            raise InputError(f"the model has no factors for the item {item!r}, so nothing is similar to it")
+        comparable[position] = False
+        others = np.flatnonzero(comparable)
+        directions = self.item_factors[others] / lengths[others, None]
+        cosines = directions @ (self.item_factors[position] / lengths[position])
+        best = np.argsort(-cosines, kind="stable")[:k]
+        return self.items[others[best]], cosines[best].astype(np.float32)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a folder: arrays.safetensors and model.json. Nothing in it belongs to a user."""
+        """Write the model to a folder: model.json and one safetensors file. Nothing in it belongs to a user.
+
+        The arrays go first, under a name made of their contents; model.json, which says the name, is then put
+        in place in one step, and arrays that it no longer needs are removed. Whenever that is interrupted, the
+        folder holds the model from before or the new one, whole.
+        """
         from safetensors.numpy import save
 
-        folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        arrays = save(
-            {
-                "item_factors": np.ascontiguousarray(self.item_factors, np.float32),
-                "item_biases": np.ascontiguousarray(self.item_biases, np.float32),
-                "is_trained": self.is_trained.astype(np.uint8),
-            }
-        )
+        stored = save({name: getattr(self, name) for name in _ARRAYS})
+        digest = hashlib.sha256(stored).hexdigest()
         facts = {
             "format": FORMAT,
-            "sha256": hashlib.sha256(arrays).hexdigest(),
-            "items": self.items.tolist(),
-            "global_mean": self.global_mean,
-            "user_ridge": self.user_ridge,
-            "user_exponent": self.user_exponent,
-            "user_bias_ridge": self.user_bias_ridge,
-            "unseen_weight": self.unseen_weight,
-            "rating_range": self.rating_range,
+            "sha256": digest,
+            **{name: getattr(self, name) for name in (*_NUMBERS, "rating_range")},
             "privacy": None if self.privacy is None else json.loads(self.privacy.to_json()),
+            "items": self.items.tolist(),
         }
-        _write(folder / _ARRAYS, arrays)
-        _write(folder / _FACTS, json.dumps(facts, indent=1).encode())
+        described = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False).encode()
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays, older = folder / _arrays_file(digest), set(folder.glob(_arrays_file("*")))
+        try:
+            _write(arrays, stored)
+            _write(folder / _FACTS, described)
+        except OSError:
+            if arrays not in older:
+                arrays.unlink(missing_ok=True)
+            raise
+        for unneeded in older - {arrays}:
+            unneeded.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "FactorModel":
-        """Read a model that `save` wrote; InputError where the folder holds anything else."""
+        """Read a model that `save` wrote; `dpals.load` does the same."""
+        from safetensors import SafetensorError
         from safetensors.numpy import load
 
         folder = Path(path)
+        facts, stored = _read(folder)
         try:
-            facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
-            stored = (folder / _ARRAYS).read_bytes()
-        except FileNotFoundError as problem:
-            raise InputError(f"{folder} is not a model folder: {Path(problem.filename).name} is missing") from problem
-        except ValueError as problem:
-            raise InputError(f"{folder / _FACTS} is damaged: {problem}") from problem
-        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-            raise InputError(f"{folder} was not written by this version of dpals: its format is not {FORMAT}")
-        if hashlib.sha256(stored).hexdigest() != facts.get("sha256"):
-            raise InputError(f"{folder / _ARRAYS} is damaged, or belongs to another model")
-        try:
-            arrays = load(stored)
-            items = facts["items"]
-            as_text = bool(items) and isinstance(items[0], str)
-            return cls(
-                items=np.array(items, dtype=np.dtypes.StringDType()) if as_text else np.array(items),
-                item_factors=arrays["item_factors"],
-                item_biases=arrays["item_biases"],
-                global_mean=facts["global_mean"],
-                user_ridge=facts["user_ridge"],
-                user_exponent=facts["user_exponent"],
-                user_bias_ridge=facts["user_bias_ridge"],
-                unseen_weight=facts["unseen_weight"],
-                is_trained=arrays["is_trained"].astype(bool),
-                rating_range=None if facts["rating_range"] is None else tuple(facts["rating_range"]),
-                privacy=None if facts["privacy"] is None else Statement.from_json(json.dumps(facts["privacy"])),
-            )
-        except (KeyError, TypeError, ValueError) as problem:
-            raise InputError(f"{folder / _FACTS} is damaged: {problem}") from problem
+            arrays, privacy = load(stored), facts["privacy"]
+            kept: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
+            kept |= {name: facts[name] for name in ("items", *_NUMBERS, "rating_range")}
+            return cls(**kept, privacy=None if privacy is None else Statement.from_json(json.dumps(privacy)))
+        except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as problem:
+            raise InputError(f"the model in {folder} is damaged: {problem}") from problem
+
+    def _two_sides(self, history: Ratings) -> tuple[Floats, Floats]:
+        """A row for each user and one for each item, whose inner product is the score before it is cut.
+
+        After the user's vector come 1, which meets the offset of a trained item, and the user's mean, which
+        meets the 1 of an item that was not trained on.
+        """
+        self._check_history(history)
+        problem = self.user_problem()
+        ones = np.ones(history.n_users, np.float32)
+        users = np.column_stack([problem.solve(history), ones, self._user_means(history)])
+        items = np.column_stack([problem.features, problem.offsets, np.zeros_like(problem.offsets)])
+        items[~self.is_trained] = np.eye(items.shape[1])[-1]
+        return users, items
 
     def _check_history(self, history: Ratings) -> None:
         if not isinstance(history, Ratings):
             raise InputError(f"the history must be a dpals.Ratings, not a {type(history).__name__}")
         if not np.array_equal(history.items, self.items):
-            raise InputError("the history must have the catalogue of the model: give catalogue=model.items")
+            raise InputError(_catalogue_problem(history.items, self.items))
         if history.is_implicit != (self.rating_range is None):
-            raise InputError("the model was trained on ratings and the history is implicit, or the other way round")
+            kinds = ("implicit feedback", "ratings")
+            trained, given = kinds if self.rating_range is None else kinds[::-1]
+            raise InputError(f"the model is made for {trained}, and the history holds {given}")
+        if history.rating_range != self.rating_range:
+            raise InputError(
+                f"the history has the rating range {history.rating_range}, the model {self.rating_range}: bring the "
+                "ratings to the scale of the model and give rating_range=model.rating_range"
+            )
 
-    def _user_means(self, history: Ratings) -> NDArray[np.float64]:
+    def _user_means(self, history: Ratings) -> Floats:
         """Mean of each user's own ratings; the global mean for users without any, 0 for implicit feedback."""
         if history.values is None:
-            return np.zeros(history.n_users)
+            return np.zeros(history.n_users, np.float32)
         counts = np.diff(history.indptr)
         sums = row_sums(history.indptr, history.values)
-        return np.where(counts > 0, sums / np.maximum(counts, 1), self.global_mean)
+        return np.where(counts > 0, sums / np.maximum(counts, 1), self.global_mean).astype(np.float32)
 
-    def _in_range(self, scores: NDArray[Any]) -> NDArray[np.float32]:
-        return np.asarray(scores if self.rating_range is None else np.clip(scores, *self.rating_range), np.float32)
+    def _in_range(self, scores: Floats) -> Floats:
+        if self.rating_range is None:
+            return scores
+        low, high = self.rating_range
+        return np.clip(scores, np.float32(low), np.float32(high))
+
+
+def load(path: str | os.PathLike[str]) -> FactorModel:
+    """Read a model that was saved; InputError where the folder holds anything else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> model = FactorModel([10, 20], [[1.0], [2.0]], [0.0, 0.1], 3.5, 1.0, rating_range=(0.5, 5))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(folder)
+    ...     load(folder)
+    FactorModel(2 items, rank 1, ratings from 0.5 to 5, not private)
+    """
+    return FactorModel.load(path)
+
+
+def _catalogue_problem(given: NDArray[Any], known: NDArray[Any]) -> str:
+    """Say how the items of a history differ from those of the model, and what to do."""
+    advice = "Make the history with catalogue=model.items"
+    if len(given) and len(known) and is_text(given) != is_text(known):
+        kinds = ("text", "integers") if is_text(given) else ("integers", "text")
+        return f"the items of the history are {kinds[0]}, those of the model {kinds[1]}. {advice}"
+    unknown = given[positions(known, given) < 0]
+    missing = len(known) - (len(given) - len(unknown))
+    if len(unknown):
+        example = f"{len(unknown):,} items that the model does not know, {unknown.tolist()[0]!r} for one"
+        return f"the history has {example}. {advice} and on_bad_rows='drop'"
+    if missing:
+        return f"the history lacks {missing:,} items of the model. {advice}"
+    return f"the history has the items of the model in another order. {advice}"
+
+
+def _no_item(items: NDArray[Any]) -> Any:
+    """An id that no item has."""
+    if is_text(items):
+        return ""
+    candidates = np.arange(-1, -len(items) - 2, -1).astype(items.dtype)  # from the top down for unsigned ids
+    return candidates[~np.isin(candidates, items)][0]
+
+
+def _arrays_file(digest: str) -> str:
+    return f"arrays-{digest[:16]}.safetensors"
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
+    """The facts and the arrays that belong to them."""
+    try:
+        facts = json.loads((folder / _FACTS).read_bytes())
+        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+            raise InputError(f"{folder} was not written by this version of dpals: its format is not {FORMAT}")
+        digest = str(facts.get("sha256"))
+        if not re.fullmatch("[0-9a-f]{64}", digest):
+            raise InputError(f"{folder / _FACTS} is damaged: it does not say which arrays are its own")
+        stored = (folder / _arrays_file(digest)).read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        raise InputError(f"{folder} is not a model folder: {Path(problem.filename).name} is missing") from problem
+    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
+        raise InputError(f"{folder / _FACTS} is damaged: {problem}") from problem
+    if hashlib.sha256(stored).hexdigest() != digest:
+        raise InputError(f"{folder / _arrays_file(digest)} is damaged, or belongs to another model")
+    return facts, stored
 
 
 def _write(path: Path, content: bytes) -> None:
     """All of the file or none of it."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        draft.write_bytes(content)
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

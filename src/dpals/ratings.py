@@ -1,7 +1,7 @@
 """Ratings: who rated what, as arrays that never change, with the facts declared public about them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -277,6 +277,34 @@ class Ratings:
         from dpals.intake.ids import find
 
         return find(self.items, ids, "item", unknown_ok)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Index of the user of each rating."""
+        return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
+
+    def keep(self, chosen: NDArray[np.bool_]) -> "Ratings":
+        """Leave out ratings, but no users and items.
+
+        Parameters
+        ----------
+        chosen
+            One truth value per rating.
+
+        Examples
+        --------
+        >>> ratings = Ratings.from_arrays([1, 1, 2], [5, 6, 5])
+        >>> ratings.keep(np.array([True, False, True]))
+        Ratings(2 users, 2 items, 2 implicit pairs)
+        """
+        before = np.concatenate([[0], np.cumsum(chosen)])
+        return replace(
+            self,
+            indptr=before[self.indptr],
+            indices=self.indices[chosen],
+            values=None if self.values is None else self.values[chosen],
+            timestamps=None if self.timestamps is None else self.timestamps[chosen],
+        )
 
     def public_facts(self) -> list[str]:
         """Say what the caller declared public, for the privacy statement.

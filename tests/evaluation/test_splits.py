@@ -1,10 +1,21 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
+from scipy.sparse import csr_array
 
 import dpals
-from dpals.evaluation.metrics import rmse
-from dpals.evaluation.splits import keep_entries, pairs, split_entries
+from dpals.evaluation.splits import (
+    keep_entries,
+    keep_items,
+    keep_users,
+    liked,
+    pairs,
+    split_entries,
+    split_users,
+    top_items,
+)
 
 N_USERS, N_ITEMS = 300, 80
 
@@ -75,6 +86,126 @@ def test_senseless_fractions_are_refused(ratings, fractions):
         split_entries(ratings, fractions)
 
 
-def test_rmse_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="nothing to compare"):
-        rmse([], [])
+def parts_of(split):
+    return split.train, split.validation.query, split.validation.target, split.test.query, split.test.target
+
+
+def test_users_are_split_and_the_held_out_ones_split_again(ratings):
+    split = split_users(ratings, held_out=101, seed=4)
+    parts = parts_of(split)
+    assert set.union(*map(entries, parts)) == entries(ratings)
+    assert sum(part.n_ratings for part in parts) == ratings.n_ratings
+    users = [set(part.users.tolist()) for part in (split.train, split.validation.query, split.test.query)]
+    assert [len(group) for group in users] == [N_USERS - 101, 50, 51]
+    assert set.union(*users) == set(ratings.users.tolist())
+    for part in (split.validation, split.test):
+        assert np.array_equal(part.query.users, part.target.users)
+        size = np.diff(part.query.indptr) + np.diff(part.target.indptr)
+        assert np.diff(part.target.indptr).tolist() == [n // 5 for n in size.tolist()], "a fifth, rounded down"
+    assert all(np.array_equal(part.items, ratings.items) for part in parts)
+
+
+def test_any_user_and_any_entry_may_be_held_out():
+    full = dpals.Ratings.from_arrays(*np.divmod(np.arange(400 * 10), 10))
+    held_out, targets = np.zeros(400), np.zeros(10)
+    for seed in range(60):
+        test = split_users(full, 80, validation_share=0, seed=seed).test
+        held_out[test.query.users] += 1
+        targets += np.bincount(test.target.indices, minlength=10)
+    assert stats.chisquare(held_out).pvalue > 1e-4
+    assert stats.chisquare(targets).pvalue > 1e-4
+    assert split_users(full, 80, validation_share=0).validation.query.n_users == 0
+
+
+def test_a_seed_repeats_the_split_of_users_and_another_does_not(ratings):
+    first, again, other = (split_users(ratings, 100, seed=seed) for seed in (1, 1, 2))
+    assert [entries(part) for part in parts_of(first)] == [entries(part) for part in parts_of(again)]
+    common = np.isin(first.test.query.users, other.test.query.users).mean()
+    assert common == pytest.approx(50 / N_USERS, abs=0.2)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (0.29, 29), (0.5, 50), (1.0, 100)])
+def test_target_share_is_met_despite_rounding(share, expected):
+    full = dpals.Ratings.from_arrays(*np.divmod(np.arange(3 * 100), 100))
+    target = split_users(full, 2, target_share=share).test.target
+    assert np.diff(target.indptr).tolist() == [expected]
+
+
+def test_train_items_only_leaves_out_items_that_nobody_trains_on():
+    users, items = np.divmod(np.arange(30 * 20), 20)
+    held_out = split_users(dpals.Ratings.from_arrays(users, items), 10, seed=6).test.query.users
+    only_there = (items == 7) & ~np.isin(users, held_out)
+    gappy = dpals.Ratings.from_arrays(users[~only_there], items[~only_there], catalogue=np.arange(25))
+    split = split_users(gappy, 10, train_items_only=True, seed=6)
+    for part in parts_of(split):
+        assert part.items.tolist() == [item for item in range(20) if item != 7]
+        assert not part.catalogue_declared
+    assert np.array_equal(split.test.query.users, held_out)
+    assert np.diff(split.test.target.indptr).tolist() == [19 // 5] * 5, "split after the items are gone"
+
+
+@pytest.mark.parametrize("held_out", [-1, N_USERS, N_USERS + 1])
+def test_more_held_out_users_than_there_are_is_refused(ratings, held_out):
+    with pytest.raises(dpals.InputError, match=f"there are {N_USERS}"):
+        split_users(ratings, held_out)
+
+
+@pytest.mark.parametrize("shares", [{"target_share": 1.2}, {"validation_share": -0.1}])
+def test_senseless_shares_are_refused(ratings, shares):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        split_users(ratings, 10, **shares)
+
+
+def test_liked_keeps_high_ratings_of_users_with_enough_of_them(ratings):
+    table = ratings.to_csr().toarray()
+    high = table >= 4.5
+    kept = liked(ratings, threshold=4.5, min_items=7)
+    expected = high[high.sum(axis=1) >= 7]
+    assert 0 < len(expected) < N_USERS, "the test needs users on both sides"
+    assert kept.is_implicit
+    assert kept.rating_range is None
+    assert np.array_equal(kept.to_csr().toarray(), expected)
+    assert kept.users.tolist() == np.flatnonzero(high.sum(axis=1) >= 7).tolist()
+    assert np.array_equal(kept.items, ratings.items)
+    assert set(kept.timestamps.tolist()) <= set(ratings.timestamps.tolist())
+
+
+def test_liked_refuses_what_has_no_ratings_or_cannot_be_reached(ratings):
+    with pytest.raises(dpals.InputError, match="implicit feedback already"):
+        liked(liked(ratings))
+    with pytest.raises(dpals.InputError, match="no rating reaches 6"):
+        liked(ratings, threshold=6)
+
+
+@pytest.mark.parametrize("n", [1, 3, N_ITEMS])
+def test_top_items_are_those_with_the_most_ratings(ratings, n):
+    users, items = pairs(ratings)
+    rare = dpals.Ratings.from_arrays(users[items % 3 == 0], items[items % 3 == 0], catalogue=np.arange(N_ITEMS))
+    matrix = rare.to_csr().toarray()
+    by_count = sorted(range(N_ITEMS), key=lambda item: (-matrix[:, item].sum(), item))
+    chosen = sorted(by_count[:n])
+    best = top_items(rare, n)
+    assert best.items.tolist() == chosen
+    expected = matrix[:, chosen]
+    assert np.array_equal(best.to_csr().toarray(), expected[expected.any(axis=1)])
+    assert best.users.tolist() == rare.users[expected.any(axis=1)].tolist()
+
+
+def test_top_items_says_that_the_catalogue_comes_from_the_data(ratings):
+    declared = dpals.Ratings.from_arrays([1, 2], [5, 6], catalogue=[5, 6, 7])
+    assert "given" in declared.public_facts()[0]
+    assert "taken from the data" in top_items(declared, 2).public_facts()[0]
+    with pytest.raises(dpals.InputError, match="between 1 and the number of items"):
+        top_items(ratings, N_ITEMS + 1)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 6), st.integers(0, 6))
+def test_keeping_users_and_items_is_choosing_rows_and_columns(seed, n_users, n_items):
+    rng = np.random.default_rng(seed)
+    dense = np.where(rng.random((n_users, n_items)) < 0.4, rng.integers(1, 6, (n_users, n_items)), 0)
+    ratings = dpals.Ratings.from_csr(csr_array(dense), rating_range=(1, 5))
+    some_users, some_items = rng.random(n_users) < 0.5, rng.random(n_items) < 0.5
+    kept = keep_items(keep_users(ratings, some_users), some_items)
+    assert np.array_equal(kept.to_csr().toarray(), dense[some_users][:, some_items])
+    assert kept.users.tolist() == np.flatnonzero(some_users).tolist()
+    assert kept.items.tolist() == np.flatnonzero(some_items).tolist()

@@ -36,7 +36,9 @@ def test_finds_the_biases_of_a_model_it_should_fit():
     values = np.clip(3.5 + truth[items] + rng.normal(0, 0.3, n_users)[users] + rng.normal(0, 0.3, len(users)), 0, 7)
     ratings = dpals.Ratings.from_arrays(users, items, values, rating_range=(0, 7))
     model = dpals.PrivateBiases(epsilon=20.0, delta=1e-5, insecure_seed=2).fit(ratings)
-    np.testing.assert_allclose(model.item_biases_ - model.item_biases_.mean(), truth - truth.mean(), atol=0.06)
+    np.testing.assert_allclose(
+        model.model_.item_biases - model.model_.item_biases.mean(), truth - truth.mean(), atol=0.06
+    )
 
 
 def test_new_users_are_served_from_their_own_history(split):
@@ -58,11 +60,11 @@ def test_new_users_are_served_from_their_own_history(split):
 def test_the_seed_repeats_and_taints(split):
     train, _, _ = split
     first, second = (dpals.PrivateBiases(1.0, 1e-5, insecure_seed=4).fit(train) for _ in range(2))
-    assert np.array_equal(first.item_biases_, second.item_biases_)
+    assert np.array_equal(first.model_.item_biases, second.model_.item_biases)
     assert not first.privacy.is_private
     fresh = dpals.PrivateBiases(1.0, 1e-5).fit(train)
     assert fresh.privacy.is_private
-    assert not np.array_equal(fresh.item_biases_, first.item_biases_)
+    assert not np.array_equal(fresh.model_.item_biases, first.model_.item_biases)
 
 
 def test_the_statement_names_the_declared_facts(split):

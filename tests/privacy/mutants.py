@@ -64,8 +64,8 @@ MUTANTS = [
     Mutant(
         "noise divided by the root of 2",
         "release/mechanism.py",
-        "rounded_gaussian(self._stream(), len(sums), variance,",
-        "rounded_gaussian(self._stream(), len(sums), variance // 2,",
+        "rounded_gaussian(stream, len(sums), variance,",
+        "rounded_gaussian(stream, len(sums), variance // 2,",
         "tests/release/test_mechanism.py",
     ),
     Mutant(
@@ -78,21 +78,17 @@ MUTANTS = [
     Mutant(
         "noise added to a float",
         "release/mechanism.py",
-        "        sums += rounded_gaussian(self._stream(), len(sums), variance, query.coordinate_weights)\n"
+        "        sums += rounded_gaussian(stream, len(sums), variance, query.coordinate_weights)\n"
         "        return sums.astype(np.float64) * grid.step",
-        "        noise = rounded_gaussian(self._stream(), len(sums), variance, query.coordinate_weights)\n"
+        "        noise = rounded_gaussian(stream, len(sums), variance, query.coordinate_weights)\n"
         "        return sums.astype(np.float64) * grid.step + noise * grid.step",
         "tests/release/test_mechanism.py",
     ),
     Mutant(
         "spend after noise",
         "release/mechanism.py",
-        "        self.ledger.spend(self.dataset, query.purpose, record.cost)\n"
-        "        self.releases.append(record)\n"
-        "        sums += rounded_gaussian(self._stream(), len(sums), variance, query.coordinate_weights)\n",
-        "        sums += rounded_gaussian(self._stream(), len(sums), variance, query.coordinate_weights)\n"
-        "        self.ledger.spend(self.dataset, query.purpose, record.cost)\n"
-        "        self.releases.append(record)\n",
+        "            self.ledger.spend(self.dataset, query.purpose, record.cost)\n",
+        "            NoiseStream().words(1)\n            self.ledger.spend(self.dataset, query.purpose, record.cost)\n",
         "tests/release/test_mechanism.py",
     ),
     Mutant(
@@ -101,6 +97,13 @@ MUTANTS = [
         "return sum(release.cost for release in self.releases)",
         "return max((release.cost for release in self.releases), default=0)",
         "tests/release/test_mechanism.py tests/release/test_statement.py",
+    ),
+    Mutant(
+        "the budget is checked too early only",
+        "release/mechanism.py",
+        "            self._check_affordable(query, record.cost)\n",
+        "",
+        "tests/release/test_mechanism.py",
     ),
     Mutant(
         "a user in two blocks",
@@ -119,15 +122,15 @@ MUTANTS = [
     Mutant(
         "a seeded model says that it is private",
         "release/statement.py",
-        "is_private=door.insecure_seed is None,",
+        "is_private=door.insecure_seed is None and not any(release.seeded for release in door.releases),",
         "is_private=True,",
         "tests/release/test_statement.py",
     ),
     Mutant(
         "one release more than is paid for",
         "methods/biases.py",
-        "        for number in range(self.rounds):\n            predictions = self._predictions(ratings)\n",
-        "        for number in range(self.rounds + 1):\n            predictions = self._predictions(ratings)\n",
+        "        for number in range(self.rounds):\n",
+        "        for number in range(self.rounds + 1):\n",
         "tests/methods/test_biases.py",
     ),
     Mutant(

@@ -9,7 +9,7 @@ import dpals
 
 SOURCE = Path(dpals.__file__).parent
 PROJECT = SOURCE.parent.parent
-RANDOMNESS = re.compile(r"np\.random|numpy\.random|default_rng|import random|import secrets|urandom|standard_normal")
+RANDOMNESS = re.compile(r"np\.random|numpy\.random|default_rng|import random\b|import secrets|urandom|standard_normal")
 MAY_DRAW = ("release/", "simulate.py")
 
 

@@ -142,6 +142,20 @@ def test_shares_never_add_up_to_more_than_the_budget(budget, weights):
 
 
 @given(budget=budgets)
+def test_a_budget_is_rounded_down(budget):
+    assert budget.cost <= Fraction(budget.mu) ** 2 * 2**64 < budget.cost + 1
+
+
+def test_extreme_arguments_end_and_stay_on_the_safe_side():
+    assert accounting.epsilon(1e200, 1e-5) == math.inf
+    assert accounting.delta(22.79706715060691, 1125.7515054076803) >= exact_delta(22.79706715060691, 1125.7515054076803)
+    with pytest.raises(ValueError, match="epsilon must lie between"):
+        accounting.mu(1e300, 1e-5)
+    with pytest.raises(ValueError, match="not below 1e-250"):
+        accounting.mu(1.0, 1e-310)
+
+
+@given(budget=budgets)
 def test_a_budget_spent_whole_is_within_its_epsilon(budget):
     spent = accounting.epsilon(accounting.mu_of(budget.cost), budget.delta)
     assert spent == pytest.approx(budget.epsilon, rel=1e-4)

@@ -108,6 +108,14 @@ def test_one_unit_above_the_bound_is_too_much():
     assert squared_norm(result.coefficients, [1], query) <= grid.bound**2
 
 
+def test_squares_that_overflow_are_not_small():
+    """Sixteen times (2^30)^2 is 2^64, which is 0 in 64 bits."""
+    pattern = Pattern([0, 16], np.arange(16), 16)
+    query = Query("test", 16, bound=1.0)
+    result = on_grid(Offer(pattern, np.full(16, 1e30)), query, Grid.of(query, 30))
+    assert 0 < squared_norm(result.coefficients, [1], query) <= 2**60
+
+
 def test_users_are_treated_one_by_one():
     """What one user offers does not change what is taken from another."""
     query = Query("test", 10, bound=1.0, form="vector", dimension=2)
@@ -178,6 +186,8 @@ def test_a_view_of_a_writable_array_is_copied():
     [
         ({"bound": -1.0}, "bound"),
         ({"bound": math.nan}, "bound"),
+        ({"bound": 1e-300}, "bound"),
+        ({"form": "symetric"}, "form must be one of"),
         ({"coefficient_norm": 0.0}, "coefficient_norm"),
         ({"n_items": 0}, "at least one"),
         ({"dimension": 0}, "at least one"),

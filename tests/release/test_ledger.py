@@ -67,9 +67,44 @@ def test_a_data_set_without_a_budget_is_recorded_without_limit():
     assert ledger.allowance("films") is None
 
 
-def test_a_negative_cost_is_refused(ledger):
-    with pytest.raises(ValueError, match="negative"):
-        ledger.spend("films", "refund", cost=-1)
+@pytest.mark.parametrize("cost", [-1, 1.0, float("nan"), True])
+def test_a_cost_that_is_no_number_of_units_is_refused(ledger, cost):
+    with pytest.raises(ValueError, match="not negative"):
+        ledger.spend("films", "refund", cost=cost)
+
+
+def test_a_ledger_cut_back_is_found_out_by_the_head_of_a_statement(ledger, path):
+    old_head = ledger.verify()
+    ledger.spend("films", "later", cost=1)
+    assert ledger.verify(old_head) == ledger.verify()
+    copy = path.read_bytes()
+    ledger.spend("films", "too late", cost=1)
+    newest = ledger.verify()
+    path.write_bytes(copy)
+    ledger.verify(old_head)
+    with pytest.raises(LedgerDamaged, match="never was in it"):
+        ledger.verify(newest)
+
+
+def test_a_ledger_stays_where_it_is_when_the_folder_changes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger("ledger.db")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ledger.spend("films", "counts", cost=1)
+    assert Ledger(tmp_path / "ledger.db").spent("films") == 1
+
+
+def test_threads_that_create_a_ledger_at_once_share_it(path):
+    def create():
+        Ledger(path).spend("films", "from a thread", cost=1)
+
+    threads = [threading.Thread(target=create) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Ledger(path).spent("films") == 8
 
 
 TAMPERING = {

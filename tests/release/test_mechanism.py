@@ -1,3 +1,10 @@
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -122,6 +129,91 @@ def test_a_run_cannot_exceed_its_own_budget(offer):
     assert door.ledger.spent("ratings") == door.spent
 
 
+def test_the_budget_ends_at_the_last_unit(offer):
+    door = Door(BUDGET)
+    door.release(counts(), offer, BUDGET.cost)
+    left = BUDGET.cost - door.spent
+    with pytest.raises(PrivacyBudgetExceeded):
+        door.release(counts(), offer, left + 1)
+
+
+def test_a_release_inside_another_cannot_exceed_the_budget(offer):
+    door = Door(BUDGET)
+
+    def offers():
+        door.release(counts(), offer, BUDGET.cost)
+        yield offer
+
+    with pytest.raises(PrivacyBudgetExceeded):
+        door.release(counts(), offers(), BUDGET.cost)
+    assert door.spent <= BUDGET.cost
+
+
+def test_threads_cannot_exceed_the_budget_together(offer):
+    door = Door(BUDGET)
+    share = BUDGET.split(1, 1)[0]
+
+    def spend():
+        with contextlib.suppress(PrivacyBudgetExceeded):
+            door.release(counts(), offer, share)
+
+    threads = [threading.Thread(target=spend) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(door.releases) == 2
+    assert door.ledger.spent("ratings") == door.spent <= BUDGET.cost
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_door_dies_on_fork(offer):
+    door = Door(BUDGET)
+    child = os.fork()
+    if child == 0:
+        try:
+            door.release(counts(), offer, BUDGET.cost)
+            os._exit(0)
+        except RuntimeError as refusal:
+            os._exit(7 if "survive a fork" in str(refusal) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_each_coordinate_has_the_noise_of_its_weight():
+    door = Door(BUDGET)
+    query = Query("weighted", N_ITEMS, bound=1.0, form="vector", dimension=3, weights=(1, 4, 9))
+    published = door.release(query, [], BUDGET.cost) / door.releases[0].sigma
+    np.testing.assert_allclose(published.std(axis=0), [1, 1 / 2, 1 / 3], rtol=0.07)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+import numpy as np
+from dpals.release.accounting import Budget
+from dpals.release.contribution import Query
+from dpals.release.ledger import Ledger
+from dpals.release.mechanism import Door
+budget = Budget(1000.0, 1e-5)
+door = Door(budget, Ledger(sys.argv[1]), "films")
+for number in range(10_000):
+    door.release(Query("counts", 3, bound=1.0), [], budget.cost // 20_000)
+    sys.stdout.write("x")
+    sys.stdout.flush()
+"""
+
+
+def test_a_killed_run_has_paid_for_all_it_published(tmp_path):
+    path, published = tmp_path / "ledger.db", 0
+    for kill in range(5):
+        process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE)
+        assert process.stdout.read(1) == b"x"
+        time.sleep(0.02 * kill)
+        process.kill()
+        published += 1 + len(process.communicate()[0])
+        assert len(Ledger(path).entries()) >= published
+
+
 def test_blocks_of_users_give_the_same_result_as_one(offer):
     whole = Door(BUDGET, insecure_seed=1).release(counts(), offer, BUDGET.cost)
     pattern = offer.pattern
@@ -136,10 +228,16 @@ def test_blocks_of_users_give_the_same_result_as_one(offer):
     assert np.array_equal(whole, Door(BUDGET, insecure_seed=1).release(counts(), iter(blocks), BUDGET.cost))
 
 
-def test_a_user_in_two_blocks_is_refused(offer):
+def users_from(first, stop):
+    size = stop - first
+    return Offer(Pattern(np.arange(size + 1), np.zeros(size), N_ITEMS, first), np.ones(size))
+
+
+@pytest.mark.parametrize("blocks", [[(0, 3), (0, 3)], [(0, 3), (3, 6), (0, 3)], [(0, 3), (2, 5)], [(2, 5), (0, 3)]])
+def test_a_user_in_two_blocks_is_refused(blocks):
     door = Door(BUDGET)
     with pytest.raises(ValueError, match="offered twice"):
-        door.release(counts(), [offer, offer], BUDGET.cost)
+        door.release(counts(), [users_from(*block) for block in blocks], BUDGET.cost)
     assert door.spent == door.ledger.spent("ratings") == 0
 
 
@@ -159,9 +257,9 @@ def test_nobody_is_released_with_noise_and_a_bound_of_zero_is_free(offer):
     assert door.releases[1].cost == 0
 
 
-@pytest.mark.parametrize("cost", [0, -1])
-def test_a_release_without_a_cost_is_refused(offer, cost):
-    with pytest.raises(ValueError, match="positive cost"):
+@pytest.mark.parametrize("cost", [0, -1, 1e15, np.int64(10**15), float("nan")])
+def test_a_release_without_a_proper_cost_is_refused(offer, cost):
+    with pytest.raises(ValueError, match="positive integer as its cost"):
         Door(BUDGET).release(counts(), offer, cost)
 
 

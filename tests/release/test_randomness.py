@@ -2,10 +2,12 @@ import copy
 import math
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import mpmath
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy import stats
 
 from dpals.release import randomness
@@ -120,6 +122,56 @@ def test_every_word_maps_to_the_sample_of_the_definition():
             least = exact_quantile(mpmath.mpf(bits + 1) / 2**64)
             assert 2**30 * least - 0.5001 <= abs(sample) <= 2**30 * most + 0.5001
         assert (sample < 0) == bool(word >> 63) or sample == 0
+
+
+@pytest.mark.parametrize("weight", [1, 2, 7])
+def test_words_at_a_rounding_boundary_are_decided_by_the_definition(weight):
+    """The words just around the tail probability of a boundary, where floats cannot tell which side they are."""
+    variance, checked = 2**60, 0
+    for magnitude in (0, 1, 10**6, 2**29, 2**30, 3 * 2**30, 5 * 2**30):
+        with mpmath.workdps(60):
+            sigma = mpmath.sqrt(mpmath.mpf(variance) / weight)
+            boundary = (magnitude + mpmath.mpf(1) / 2) / sigma
+            tail = int(mpmath.floor(mpmath.erfc(boundary / mpmath.sqrt(2)) / 2 * 2**64))
+        for word in (tail - 2, tail - 1, tail + 1, tail + 2):
+            if 0 < word < 2**63:
+                weights = np.array([weight], np.int64)
+                sample = int(rounded_gaussian(Replay([word]), 1, variance, weights)[0, 0])
+                assert (sample > magnitude) == (word < tail)
+                checked += 1
+    assert checked > 15
+
+
+def test_the_slow_path_uses_the_weights():
+    weights = np.array([1, 2, 7], np.int64)
+    words = InsecureSeededStream(3, 0).words(600)
+    fast, slow = (rounded_gaussian(Replay(words), 200, 10**8, weights, error=error) for error in (2.0**-47, math.inf))
+    assert np.array_equal(fast, slow)
+
+
+def test_bits_beyond_the_first_word_are_random_too():
+    """The rarest word: its tail reaches to infinity, and later bits decide where in it the sample lies."""
+    samples = [draw(Replay([0]), 1, 2**60)[0] / 2**30 for _ in range(400)]
+    tails = stats.norm.sf(samples) * 2.0**64
+    assert stats.kstest(tails, "uniform").pvalue > SURPRISE
+
+
+def test_a_stream_is_keyed_with_256_bits_of_the_operating_system(monkeypatch):
+    asked = []
+    monkeypatch.setattr(os, "urandom", lambda size: asked.append(size) or bytes(range(size)))
+    words = NoiseStream().words(2)
+    assert asked == [32]
+    cipher = Cipher(algorithms.AES(bytes(range(32))), modes.ECB()).encryptor()
+    assert words.tobytes() == cipher.update(bytes(16)), "the first block of counter mode"
+
+
+def test_threads_sample_with_their_own_precision():
+    """mpmath's precision is shared between threads unless each has its own context."""
+    expected = draw(InsecureSeededStream(5, 0), 300, 2**60, error=math.inf)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: draw(InsecureSeededStream(5, 0), 300, 2**60, error=math.inf), range(8)))
+    assert all(np.array_equal(result, expected) for result in results)
+    assert mpmath.mp.prec == 53
 
 
 def test_the_stated_error_of_the_inverse_normal_holds_with_room():

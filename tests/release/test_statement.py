@@ -5,6 +5,7 @@ import pytest
 
 from dpals.release.accounting import Budget, epsilon, mu_of
 from dpals.release.contribution import Offer, Pattern, Query
+from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Door
 from dpals.release.statement import NOT_COVERED, Statement
 
@@ -36,6 +37,40 @@ def test_states_what_was_spent_and_not_what_was_allowed():
     assert spent.epsilon == epsilon(mu_of(door.spent), 1e-5) < 0.75
 
 
+def test_an_overspent_door_would_say_so():
+    door = Door(BUDGET)
+    door.release(Query("all", 3, bound=1.0), [], BUDGET.cost)
+    door.releases *= 2
+    assert Statement.of(door, ()).epsilon > 1.4
+
+
+def test_other_runs_on_the_same_data_are_added_up():
+    ledger = Ledger()
+    for _ in range(4):
+        door = Door(BUDGET, ledger, "films")
+        door.release(Query("all", 3, bound=1.0), [], BUDGET.cost)
+    last = Statement.of(door, ())
+    assert last.dataset_mu == pytest.approx(2 * last.mu, rel=1e-6)
+    assert "All runs on this data together: mu = 0.536" in str(last)
+
+
+def test_a_seeded_release_stays_seeded():
+    door = Door(BUDGET, insecure_seed=1)
+    door.release(Query("all", 3, bound=1.0), [], BUDGET.cost)
+    door.insecure_seed = None
+    assert not Statement.of(door, ()).is_private
+
+
+def test_the_record_names_the_head_of_a_ledger_on_disk(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    door = Door(BUDGET, ledger)
+    door.release(Query("all", 3, bound=1.0), [], BUDGET.cost)
+    on_disk = Statement.of(door, ())
+    assert on_disk.ledger_head == ledger.verify()
+    assert ledger.verify() in str(on_disk)
+    assert "in memory only" in str(statement())
+
+
 def test_no_release_is_perfectly_private():
     empty = Statement.of(Door(BUDGET), ())
     assert (empty.epsilon, empty.mu, empty.releases) == (0, 0, ())
@@ -53,9 +88,9 @@ def test_says_all_that_a_reviewer_asks_for(form):
         "release 1",
         "25.0%",
         "75.0%",
-        "recognises at most 2.0%",
+        "recognises at most 2%",
         "AES-256",
-        "ledger head",
+        "ledger in memory only",
     ]:
         assert word in text
     for line in NOT_COVERED:

@@ -36,6 +36,7 @@ def show(path: Path, as_json: bool) -> None:
 
 @command.command()
 @_PATH
-def verify(path: Path) -> None:
-    """Check that nobody changed the ledger at PATH, and print its head to compare with statements."""
-    click.echo(f"sound; head {Ledger(path).verify()}")
+@click.option("--head", help="The head that a privacy statement printed: it must be in the ledger.")
+def verify(path: Path, head: str | None) -> None:
+    """Check the chain of the ledger at PATH, and that it still holds what a statement saw."""
+    click.echo(f"sound; head {Ledger(path).verify(head)}")

@@ -43,13 +43,13 @@ def command(epsilon: float, delta: float, users: int, output: Path) -> None:
 
     test_users, test_items = pairs(test)
     truth = np.asarray(test.values)
-    middle = np.full(train.n_items, model.global_mean_)
-    user_means = model.global_mean_ + user_offsets(train, middle, shrinkage=5.0)
+    middle = np.full(train.n_items, model.model_.global_mean)
+    user_means = model.model_.global_mean + user_offsets(train, middle, shrinkage=5.0)
     table = Table(title=f"Test RMSE on {ratings.n_ratings:,} simulated ratings of {users:,} users")
     table.add_column("model")
     table.add_column("RMSE", justify="right")
     for name, predictions in [
-        ("global mean", np.full(test.n_ratings, model.global_mean_)),
+        ("global mean", np.full(test.n_ratings, model.model_.global_mean)),
         ("user mean", user_means[train.user_index(test_users)]),
         (f"PrivateBiases, epsilon {epsilon:g}", model.predict(train, test_users, test_items)),
     ]:

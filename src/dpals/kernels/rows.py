@@ -30,3 +30,25 @@ def _row_sums(indptr, values, result):  # type: ignore[no-untyped-def]
         for e in range(indptr[i], indptr[i + 1]):
             total += values[e]
         result[i] = total
+
+
+def row_norms(matrix: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Euclidean norm of each row of a dense matrix, in float64; like `row_sums`, row by row.
+
+    Examples
+    --------
+    >>> row_norms(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([5., 0.])
+    """
+    result = np.empty(len(matrix))
+    _row_norms(matrix, result)
+    return result
+
+
+@numba.njit(cache=True, nogil=True)
+def _row_norms(matrix, result):  # type: ignore[no-untyped-def]
+    for i in range(len(result)):
+        total = 0.0
+        for k in range(matrix.shape[1]):
+            total += np.float64(matrix[i, k]) * np.float64(matrix[i, k])
+        result[i] = np.sqrt(total)

@@ -1,10 +1,10 @@
 """Global mean, item biases and user offsets: the simplest useful private model."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dpals.errors import InputError
 from dpals.methods.estimator import PrivateEstimator
+from dpals.model import FactorModel
 from dpals.private.centering import (
     offer_of_mean,
     offer_of_residuals,
@@ -79,51 +79,43 @@ class PrivateBiases(PrivateEstimator):
                 "rounds must be at least 1, residual_bound and bias_prior positive, user_shrinkage at least 0"
             )
 
-    def _fit(self, ratings: Ratings, door: Door) -> None:
+    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
         assert ratings.rating_range is not None
         low, high = ratings.rating_range
-        middle, half_range = (low + high) / 2, (high - low) / 2
+        half_range = (high - low) / 2
         mean_cost, weight_cost, bias_cost = door.budget.split(1, 10, 89)
-        self.items_ = ratings.items
-        self.rating_range_ = ratings.rating_range
-
-        mean = Query("global mean", 1, half_range * np.sqrt(2), "vector", 2)
-        total, users = door.release(mean, offer_of_mean(ratings, middle, half_range), mean_cost)[0]
-        self.global_mean_ = float(np.clip(middle + half_range * total / max(users, half_range), low, high))
+        mean = release_mean(door, ratings, mean_cost)
 
         known = Query("item weights", ratings.n_items, 1.0)
         weights = door.release(known, offer_of_weights(ratings), weight_cost)[:, 0]
         weight_noise = door.releases[-1].sigma
 
         bound = self.residual_bound * half_range
-        self.item_biases_ = np.zeros(ratings.n_items)
+        biases = np.zeros(ratings.n_items)
         for number in range(self.rounds):
-            predictions = self._predictions(ratings)
+            offsets = user_offsets(ratings, mean + biases, self.user_shrinkage)
+            predictions = (mean + biases)[ratings.indices] + per_entry(ratings, offsets)
             residuals = Query(f"item biases, round {number + 1}", ratings.n_items, bound)
             offer = offer_of_residuals(ratings, predictions, bound)
             moments = door.release(residuals, offer, bias_cost // self.rounds)[:, 0]
             noise = door.releases[-1].sigma
-            self.item_biases_ += shrunken_ratio(moments, weights, noise, self.bias_prior * half_range, weight_noise)
+            biases += shrunken_ratio(moments, weights, noise, self.bias_prior * half_range, weight_noise)
+        return FactorModel(
+            items=ratings.items,
+            item_factors=np.zeros((ratings.n_items, 0), np.float32),
+            item_biases=biases.astype(np.float32),
+            global_mean=mean,
+            user_ridge=0.0,
+            user_bias_ridge=self.user_shrinkage,
+            rating_range=ratings.rating_range,
+        )
 
-    def _predictions(self, ratings: Ratings) -> NDArray[np.float64]:
-        """Predictions for the ratings themselves."""
-        values = self.global_mean_ + self.item_biases_
-        offsets = user_offsets(ratings, values, self.user_shrinkage)
-        return values[ratings.indices] + per_entry(ratings, offsets)
 
-    def predict(self, history: Ratings, users: ArrayLike, items: ArrayLike) -> NDArray[np.float64]:
-        """Ratings that users would give to items.
-
-        Parameters
-        ----------
-        history
-            The users' own ratings; they may be new to the model.
-        users, items
-            Ids, pair by pair.
-        """
-        if not np.array_equal(history.items, self.items_):
-            raise InputError("the history must use the catalogue that the model was trained on")
-        values = self.global_mean_ + self.item_biases_
-        offsets = user_offsets(history, values, self.user_shrinkage)
-        predictions = values[history.item_index(items)] + offsets[history.user_index(users)]
-        return np.clip(predictions, *self.rating_range_)
+def release_mean(door: Door, ratings: Ratings, cost: int) -> float:
+    """The mean of the users' means, which each user moves by at most half the range over the number of users."""
+    assert ratings.rating_range is not None
+    low, high = ratings.rating_range
+    middle, half_range = (low + high) / 2, (high - low) / 2
+    query = Query("global mean", 1, half_range * np.sqrt(2), "vector", 2)
+    total, users = door.release(query, offer_of_mean(ratings, middle, half_range), cost)[0]
+    return float(np.clip(middle + half_range * total / max(users, half_range), low, high))

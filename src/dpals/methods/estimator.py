@@ -1,9 +1,14 @@
-"""What every private estimator shares: parameters, the budget, the door and the statement."""
+"""What every estimator shares: parameters in the manner of scikit-learn, the model, the door."""
 
 import inspect
+import os
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from dpals.errors import InputError
+from dpals.model import FactorModel
 from dpals.ratings import Ratings
 from dpals.release.accounting import Budget
 from dpals.release.ledger import Ledger
@@ -11,45 +16,40 @@ from dpals.release.mechanism import Door
 from dpals.release.statement import Statement
 
 
-class PrivateEstimator:
-    """Base of the private methods, in the manner of scikit-learn.
+class Estimator:
+    """Base of all methods. ``__init__`` of a subclass only stores its arguments; `fit` sets ``model_``."""
 
-    ``__init__`` of a subclass only stores its arguments, among them ``epsilon``, ``delta`` and
-    ``insecure_seed``; ``_fit`` does the work with a door that holds the whole budget.
-    """
+    model_: FactorModel
 
-    epsilon: float
-    delta: float
-    insecure_seed: int | None
-    privacy: Statement
-
-    def fit(self, ratings: Ratings, *, ledger: Ledger | None = None, dataset: str = "ratings") -> Self:
-        """Train on ratings, within the budget.
-
-        Parameters
-        ----------
-        ratings
-            The private data.
-        ledger
-            Where to record what is spent; in memory if not given.
-        dataset
-            The name of the data in the ledger.
-        """
-        budget = Budget(self.epsilon, self.delta)
-        if not isinstance(ratings, Ratings):
-            raise InputError(f"fit takes a dpals.Ratings, not a {type(ratings).__name__}: see Ratings.from_frame")
-        self._check(ratings)
-        door = Door(budget, ledger or Ledger(), dataset, self.insecure_seed)
-        self._fit(ratings, door)
-        self.privacy = Statement.of(door, tuple(ratings.public_facts()))
-        return self
+    def fit(self, ratings: Ratings) -> Self:
+        """Train on ratings."""
+        raise NotImplementedError
 
     def _check(self, ratings: Ratings) -> None:
         """Raise where the arguments or the ratings do not fit the method, before anything is spent."""
-        raise NotImplementedError
 
-    def _fit(self, ratings: Ratings, door: Door) -> None:
-        raise NotImplementedError
+    @property
+    def item_factors_(self) -> NDArray[np.float32]:
+        """One row per item of the catalogue; publishable."""
+        return self.model_.item_factors
+
+    def predict(self, history: Ratings, users: ArrayLike, items: ArrayLike) -> NDArray[np.float32]:
+        """Ratings that users would give to items: see `FactorModel.predict`."""
+        return self.model_.predict(history, users, items)
+
+    def recommend(
+        self, history: Ratings, k: int = 20, exclude_seen: bool = True
+    ) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """The best items for each user: see `FactorModel.recommend`."""
+        return self.model_.recommend(history, k, exclude_seen)
+
+    def similar_items(self, item: Any, k: int = 10) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """The most similar items: see `FactorModel.similar_items`."""
+        return self.model_.similar_items(item, k)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a folder, for `dpals.load`."""
+        self.model_.save(path)
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
@@ -70,3 +70,52 @@ class PrivateEstimator:
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         return f"{type(self).__name__}({arguments})"
+
+
+class PrivateEstimator(Estimator):
+    """Base of the private methods: `_fit` does the work with a door that holds the whole budget."""
+
+    epsilon: float | None
+    delta: float
+    insecure_seed: int | None
+
+    def fit(self, ratings: Ratings, *, ledger: Ledger | None = None, dataset: str = "ratings") -> Self:
+        """Train on ratings, within the budget.
+
+        Parameters
+        ----------
+        ratings
+            The private data.
+        ledger
+            Where to record what is spent; in memory if not given.
+        dataset
+            The name of the data in the ledger.
+        """
+        check_ratings(ratings)
+        self._check(ratings)
+        door = Door(self._budget(ratings), ledger or Ledger(), dataset, self.insecure_seed)
+        model = self._fit(ratings, door)
+        statement = Statement.of(door, tuple(ratings.public_facts()))
+        self.model_ = model.with_privacy(statement)
+        return self
+
+    @property
+    def privacy(self) -> Statement:
+        """What was promised and spent."""
+        statement = self.model_.privacy
+        assert statement is not None
+        return statement
+
+    def _budget(self, ratings: Ratings) -> Budget:  # noqa: ARG002, methods that are given their noise need it
+        if self.epsilon is None:
+            raise ValueError(f"{type(self).__name__} needs an epsilon")
+        return Budget(self.epsilon, self.delta)
+
+    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
+        raise NotImplementedError
+
+
+def check_ratings(ratings: Ratings) -> None:
+    """Raise where the argument of fit is something else."""
+    if not isinstance(ratings, Ratings):
+        raise InputError(f"fit takes a dpals.Ratings, not a {type(ratings).__name__}: see Ratings.from_frame")

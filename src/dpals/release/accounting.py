@@ -19,7 +19,8 @@ from scipy.special import erfcx, ndtr, ndtri
 COST_BITS = 64
 
 _ULP = 2.0**-53
-_SMALLEST = math.ulp(0.0)
+_LARGEST = 1e9
+_SMALLEST = 2.0**-1000  # below it floats lose digits
 
 
 class PrivacyBudgetExceeded(RuntimeError):  # noqa: N818, a public name
@@ -36,7 +37,7 @@ def delta(mu: float, epsilon: float) -> float:
     =====================  ===================================================
     mu = 0                 0: nothing depends on any user
     mu = infinity          1
-    too small for a float  the smallest positive float, never 0
+    too small for a float  2^-1000, never 0
     =====================  ===================================================
 
     Examples
@@ -78,7 +79,7 @@ def epsilon(mu: float, delta: float) -> float:
 
     =====================  ===================================================
     mu = 0                 0
-    mu = infinity          infinity
+    mu above 1e9           infinity
     delta is generous      0, where (0, delta)-DP already holds
     =====================  ===================================================
 
@@ -89,7 +90,7 @@ def epsilon(mu: float, delta: float) -> float:
     """
     _check(mu >= 0, f"mu must be at least 0, got {mu}")
     _check_delta(delta)
-    if math.isinf(mu):
+    if mu > _LARGEST:
         return math.inf
     return _boundary(lambda value: _delta(mu, value) <= delta)[1]
 
@@ -105,7 +106,7 @@ def mu(epsilon: float, delta: float) -> float:
     >>> round(mu(epsilon=1.0, delta=1e-5), 6)
     0.268051
     """
-    _check(epsilon >= 0 and math.isfinite(epsilon), f"epsilon must be a number of at least 0, got {epsilon}")
+    _check(0 <= epsilon <= _LARGEST, f"epsilon must lie between 0 and {_LARGEST:g}, got {epsilon}")
     _check_delta(delta)
     return _boundary(lambda value: _delta(value, epsilon) > delta)[0]
 
@@ -178,8 +179,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         _check(
-            self.epsilon > 0 and math.isfinite(self.epsilon),
-            f"epsilon must be a positive number, got {self.epsilon}",
+            0 < self.epsilon <= _LARGEST,
+            f"epsilon must be a positive number of at most {_LARGEST:g}, got {self.epsilon}",
         )
         _check_delta(self.delta)
         _check(self.cost > 0, f"epsilon {self.epsilon} with delta {self.delta} is too small to spend")
@@ -233,4 +234,4 @@ def _check(condition: bool, message: str) -> None:
 
 
 def _check_delta(delta: float) -> None:
-    _check(0 < delta < 1, f"delta must lie strictly between 0 and 1, got {delta}")
+    _check(1e-250 <= delta < 1, f"delta must lie strictly between 0 and 1, and not below 1e-250, got {delta}")

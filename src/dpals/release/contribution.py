@@ -3,14 +3,14 @@
 An `Offer` holds, for a block of users, coefficients c_ij on the items each user touches and a vector x_i per
 user. What user i adds to the published table is the outer product of (c_ij)_j and x_i, whose squared norm
 factorises: |x_i|^2 * sum_j c_ij^2. That one number is the user's sensitivity, and `on_grid` makes sure, in
-integers, that it is at most the square of the bound. Nothing here trusts the caller's arithmetic: a mistake
-in the private room can cost accuracy, never privacy.
+integers, that it is at most the square of the bound. Nothing here trusts the caller's arithmetic. What remains
+the duty of the private room: each user is one row, and a row depends on that user's data alone.
 """
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numba
 import numpy as np
@@ -59,6 +59,8 @@ class Pattern:
         object.__setattr__(self, "items", items)
         if indptr.ndim != 1 or len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(items):
             raise ValueError("indptr must run from 0 to the number of entries")
+        if np.any(indptr[1:] < indptr[:-1]) or self.first_user < 0:
+            raise ValueError("indptr must not fall, and first_user must not be negative")
         if not _valid_rows(indptr, items, self.n_items):
             raise ValueError(
                 f"each row must name items between 0 and {self.n_items - 1} in increasing order, none twice"
@@ -135,10 +137,12 @@ class Query:
     weights: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.bound) and self.bound >= 0):
-            raise ValueError(f"the bound of {self.purpose!r} must be a number of at least 0, got {self.bound}")
-        if not (math.isfinite(self.coefficient_norm) and self.coefficient_norm > 0):
-            raise ValueError(f"coefficient_norm must be a positive number, got {self.coefficient_norm}")
+        if not (self.bound == 0 or 1e-100 <= self.bound <= 1e100):
+            raise ValueError(f"the bound of {self.purpose!r} must be 0 or from 1e-100 to 1e100, got {self.bound}")
+        if not 1e-100 <= self.coefficient_norm <= 1e100:
+            raise ValueError(f"coefficient_norm must lie between 1e-100 and 1e100, got {self.coefficient_norm}")
+        if self.form not in get_args(Form):
+            raise ValueError(f"form must be one of {get_args(Form)}, got {self.form!r}")
         if self.n_items < 1 or self.dimension < 1:
             raise ValueError("a release needs at least one item and one dimension")
         if self.form == "scalar" and self.dimension != 1:
@@ -238,7 +242,7 @@ def on_grid(offer: Offer, query: Query, grid: Grid) -> Contribution:
 
 
 def _frozen(array: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:
-    """The array itself where nobody can write to it, else a read-only copy."""
+    """The array itself where it and all it is a view of are read-only, else a read-only copy."""
     result = np.ascontiguousarray(array, dtype=dtype)
     owner: Any = result
     while isinstance(owner, np.ndarray):
@@ -271,8 +275,6 @@ def _truncate(values, scale, result):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True)
 def _valid_rows(indptr, items, n_items):  # type: ignore[no-untyped-def]
     for i in range(len(indptr) - 1):
-        if indptr[i + 1] < indptr[i]:
-            return False
         previous = -1
         for e in range(indptr[i], indptr[i + 1]):
             if items[e] <= previous or items[e] >= n_items:

@@ -7,8 +7,8 @@ a data set's budget or a spend.
 Formal guarantee: `spend` returns only after the spend is on disk, and raises `PrivacyBudgetExceeded` without
 writing where the data set's budget would be exceeded. Check and write are one exclusive transaction, so
 processes that spend at once cannot exceed the budget together. A ledger in which a row was changed, removed,
-inserted or reordered is refused by every call. Someone who can rewrite the whole file can rewrite the chain:
-the head printed in each privacy statement is there to compare with.
+inserted or reordered is refused by every call. Someone who writes hashes and head anew can pass that check, so
+each privacy statement prints the head of its time, and `verify` takes it to compare with.
 """
 
 import hashlib
@@ -71,7 +71,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else Path(path).absolute()
         self._lock = threading.Lock()
         self._memory: sqlite3.Connection | None = None
         if self.path is None:
@@ -89,8 +89,8 @@ class Ledger:
 
     def spend(self, dataset: str, purpose: str, cost: int) -> None:
         """Record a spend, durably, or refuse it. A data set without a declared budget has no limit."""
-        if cost < 0:
-            raise ValueError(f"a cost cannot be negative, got {cost}")
+        if type(cost) is not int or cost < 0:
+            raise ValueError(f"a cost is an integer and not negative, got {cost!r}")
         with self._transaction() as (connection, entries):
             spent, allowance = _totals(entries, dataset)
             if allowance is not None and spent + cost > allowance:
@@ -113,14 +113,26 @@ class Ledger:
         with self._transaction() as (_, entries):
             return entries
 
-    def verify(self) -> str:
-        """Check the whole ledger and return its head; `LedgerDamaged` where something is wrong."""
+    def verify(self, head: str | None = None) -> str:
+        """Check the whole ledger and return its head; `LedgerDamaged` where something is wrong.
+
+        Parameters
+        ----------
+        head
+            The head that a privacy statement printed: it must occur in the chain. This finds out a ledger
+            that was cut back or rewritten as a whole, which the chain alone cannot.
+        """
         with self._transaction() as (connection, _):
             (sound,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if sound != "ok":
                 raise LedgerDamaged(str(sound))
-            head: str = connection.execute("SELECT hash FROM head").fetchone()[0]
-            return head
+            if (
+                head is not None
+                and connection.execute("SELECT 1 FROM entries WHERE hash = ?", (head,)).fetchone() is None
+            ):
+                raise LedgerDamaged(f"the head {head} never was in it: entries were removed or rewritten")
+            last: str = connection.execute("SELECT hash FROM head").fetchone()[0]
+            return last
 
     @property
     def _name(self) -> str:
@@ -134,6 +146,7 @@ class Ledger:
                 connection = self._memory or sqlite3.connect(f"file:{quote(str(self.path))}?mode=rw", **_OPEN)
                 try:
                     connection.execute("PRAGMA synchronous = EXTRA")
+                    connection.execute("PRAGMA fullfsync = ON")
                     connection.execute("BEGIN IMMEDIATE")
                     yield connection, _read(connection)
                     connection.execute("COMMIT")
@@ -157,7 +170,7 @@ def _create(connection: sqlite3.Connection) -> None:
 
 def _create_file(path: Path) -> None:
     """A new ledger appears under its name complete or not at all, so an empty file is always damage."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
     try:
         connection = sqlite3.connect(draft, isolation_level=None)
         _create(connection)

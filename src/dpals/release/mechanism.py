@@ -1,6 +1,8 @@
 """The door itself: bound, sum, pay, then add noise, in this order and for every release."""
 
 import math
+import os
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -27,6 +29,7 @@ class Release:
     bound: int
     variance: int
     step: float
+    seeded: bool
 
     @property
     def cost(self) -> int:
@@ -64,6 +67,8 @@ class Door:
     dataset: str = "ratings"
     insecure_seed: int | None = None
     releases: list[Release] = field(default_factory=list, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _home: int = field(default_factory=os.getpid, init=False, repr=False)
 
     @property
     def spent(self) -> int:
@@ -94,20 +99,24 @@ class Door:
         array of shape (n_items, number of coordinates), in the units of the offers
 
         ============================  ========================================================
-        cost above what is left       PrivacyBudgetExceeded; nothing is computed or spent
+        cost above what is left       PrivacyBudgetExceeded; nothing is spent
+        from several threads at once  one after the other; together within the budget
+        in a forked child             RuntimeError: the child needs a door of its own
         blocks share a user           ValueError; nothing is spent
         no blocks, no users           noise around zero, and paid for: absence is private too
         bound of zero                 noise of one step around zero, free
         ============================  ========================================================
         """
+        if type(cost) is not int or cost < 1:
+            raise ValueError(f"a release needs a positive integer as its cost, {query.purpose!r} got {cost!r}")
         self._check_affordable(query, cost)
         grid = Grid.of(query, _bound_bits(cost))
         variance = variance_for(grid.bound, cost)
         sums = self._exact_sums(query, grid, [offers] if isinstance(offers, Offer) else offers)
-        record = Release(query.purpose, sums.shape, query.form, grid.bound, variance, grid.step)
-        self.ledger.spend(self.dataset, query.purpose, record.cost)
-        self.releases.append(record)
-        sums += rounded_gaussian(self._stream(), len(sums), variance, query.coordinate_weights)
+        seeded = self.insecure_seed is not None
+        record = Release(query.purpose, sums.shape, query.form, grid.bound, variance, grid.step, seeded)
+        stream = self._pay(query, record)
+        sums += rounded_gaussian(stream, len(sums), variance, query.coordinate_weights)
         return sums.astype(np.float64) * grid.step
 
     def _exact_sums(self, query: Query, grid: Grid, offers: Iterable[Offer]) -> NDArray[np.int64]:
@@ -118,20 +127,25 @@ class Door:
             add_exactly(sums, on_grid(offer, query, grid), query)
         return sums
 
+    def _pay(self, query: Query, record: Release) -> NoiseStream:
+        """Record the spend and open a stream for its noise. Checks again: offers may have come late."""
+        with self._lock:
+            if os.getpid() != self._home:
+                raise RuntimeError("a door does not survive a fork: the child must make its own")
+            self._check_affordable(query, record.cost)
+            self.ledger.spend(self.dataset, query.purpose, record.cost)
+            self.releases.append(record)
+            if self.insecure_seed is None:
+                return NoiseStream()
+            return InsecureSeededStream(self.insecure_seed, release=len(self.releases))
+
     def _check_affordable(self, query: Query, cost: int) -> None:
-        if cost < 1:
-            raise ValueError(f"a release needs a positive cost, {query.purpose!r} got {cost}")
         if self.spent + cost > self.budget.cost:
             raise PrivacyBudgetExceeded(
                 f"{query.purpose!r} would bring this run to mu {mu_of(self.spent + cost):.6g}, but epsilon "
                 f"{self.budget.epsilon} with delta {self.budget.delta} allows {self.budget.mu:.6g}; "
                 "nothing was spent or released"
             )
-
-    def _stream(self) -> NoiseStream:
-        if self.insecure_seed is None:
-            return NoiseStream()
-        return InsecureSeededStream(self.insecure_seed, release=len(self.releases))
 
 
 def _bound_bits(cost: int) -> int:

@@ -11,6 +11,7 @@ rounding shows in the low bits.
 
 import hashlib
 import os
+import threading
 from typing import Any, NoReturn, Protocol
 
 import mpmath
@@ -28,6 +29,7 @@ approximation itself adds 1e-16. The tests measure 2^-50.
 
 _CHUNK_WORDS = 1 << 16
 _forks = 0
+_digits = threading.local()  # mpmath's precision belongs to a context, so each thread has its own
 
 
 def _count_fork() -> None:
@@ -125,18 +127,22 @@ class _LazyProbability:
 
     def __init__(self, word: int, source: WordSource) -> None:
         self.bits, self.known, self.source = word & (2**63 - 1), 64, source
+        if not hasattr(_digits, "context"):
+            _digits.context = mpmath.MPContext()
+        self.digits = _digits.context
 
     def is_beyond(self, magnitude: int, variance: int, weight: int) -> bool:
         """Whether sigma * |z| exceeds magnitude + 1/2, that is, the probability is below the tail there."""
+        digits = self.digits
         while True:
-            with mpmath.workprec(self.known + 64):
-                boundary = mpmath.sqrt(mpmath.mpf(weight) / (8 * variance)) * (2 * magnitude + 1)
-                tail = mpmath.ldexp(mpmath.erfc(boundary), self.known - 1)  # in units of the last known bit
-                slack = mpmath.ldexp(tail, -self.known - 32)
-                if self.bits + 1 <= tail - slack:
-                    return True
-                if self.bits >= tail + slack:
-                    return False
+            digits.prec = self.known + 64
+            boundary = digits.sqrt(digits.mpf(weight) / (8 * variance)) * (2 * magnitude + 1)
+            tail = digits.ldexp(digits.erfc(boundary), self.known - 1)  # in units of the last known bit
+            slack = digits.ldexp(tail, -self.known - 32)
+            if self.bits + 1 <= tail - slack:
+                return True
+            if self.bits >= tail + slack:
+                return False
             self.bits, self.known = (self.bits << 64) | int(self.source.words(1)[0]), self.known + 64
 
 

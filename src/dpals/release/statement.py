@@ -12,7 +12,7 @@ from dpals.release.mechanism import Door, Release
 UNIT = "One user with all their ratings: the promise holds for adding or removing any one of them."
 
 WHAT_LEAVES = (
-    "Everything that is computed from several users (item factors, biases, counts) may be published. What is "
+    "The releases listed below, and everything computed from them, may be published. What is "
     "computed for one user (their vector, predictions and recommendations) uses that user's own ratings "
     "without noise and belongs to that user only. This is joint differential privacy."
 )
@@ -21,7 +21,7 @@ NOT_COVERED = (
     "How long training took, how much memory it used, and error messages that it ended with.",
     "Choices of method or hyper-parameters that were made by looking at results on the same data.",
     "Copies, back-ups and logs of the ratings outside this library.",
-    "Other data sets about the same users, and other releases from this one that are not in the ledger.",
+    "Other data sets about the same users, and other releases from the same data: those add up.",
 )
 
 SECURE_NOISE = "Exact integer Gaussian noise from AES-256, under fresh keys from the operating system."
@@ -47,8 +47,10 @@ class Statement:
         Facts that the caller declared public; the promise does not cover them.
     is_private
         False where the noise was seeded.
-    dataset, ledger_head
-        Where the spend is recorded, and the ledger's head after the last release.
+    dataset, dataset_mu
+        The name of the data in the ledger, and what was spent on it in all, this run included.
+    ledger_head
+        The ledger's head after the last release; None for a ledger in memory.
     """
 
     epsilon: float
@@ -58,22 +60,26 @@ class Statement:
     assumptions: tuple[str, ...]
     is_private: bool
     dataset: str
-    ledger_head: str
+    dataset_mu: float
+    ledger_head: str | None
 
     @classmethod
     def of(cls, door: Door, assumptions: tuple[str, ...]) -> "Statement":
         """The statement of everything that went through a door."""
         mu = mu_of(door.spent)
+        epsilon = smallest_epsilon(mu, door.budget.delta)
+        if door.spent <= door.budget.cost:
+            epsilon = min(epsilon, door.budget.epsilon)  # both are true then
         return cls(
-            # Both are true: what was spent is at most what the budget's epsilon allows.
-            epsilon=min(smallest_epsilon(mu, door.budget.delta), door.budget.epsilon),
+            epsilon=epsilon,
             delta=door.budget.delta,
             mu=mu,
             releases=tuple(door.releases),
             assumptions=assumptions,
-            is_private=door.insecure_seed is None,
+            is_private=door.insecure_seed is None and not any(release.seeded for release in door.releases),
             dataset=door.dataset,
-            ledger_head=door.ledger.verify(),
+            dataset_mu=mu_of(door.ledger.spent(door.dataset)),
+            ledger_head=door.ledger.verify() if door.ledger.path else None,
         )
 
     @property
@@ -94,18 +100,20 @@ class Statement:
     def _sections(self) -> list[tuple[str, list[str]]]:
         """Headings and their lines, shared by text and HTML."""
         guarantee = (
-            f"epsilon = {_rounded_up(self.epsilon)} at delta = {self.delta:g}, "
+            f"epsilon = {_rounded_up(self.epsilon)} at delta = {_rounded_up(self.delta)}, "
             f"from Gaussian differential privacy with mu = {_rounded_up(self.mu)}."
         )
         attacker = (
             f"An attacker who knows everything but whether one person took part, and who is wrong about "
-            f"{_FALSE_ALARMS:.0%} of those who did not, recognises at most {self.attack_power:.1%} of those "
-            "who did."
+            f"{_FALSE_ALARMS:.0%} of those who did not, recognises at most "
+            f"{_rounded_up(100 * self.attack_power, digits=2)}% of those who did."
         )
         releases = [
             f"{share:6.1%}  {release.purpose} ({release.shape[0]:,} x {release.shape[1]:,}, noise {release.sigma:.4g})"
             for release, share in zip(self.releases, self.shares, strict=True)
         ]
+        kept = "in memory only, not kept" if self.ledger_head is None else f"head {self.ledger_head}"
+        record = f"Data set {self.dataset!r}; ledger {kept}."
         return [
             (
                 "Guarantee",
@@ -117,7 +125,7 @@ class Statement:
             ("Releases and their share of the cost", releases or ["None."]),
             ("Noise", [self.noise]),
             ("Not covered", list(NOT_COVERED)),
-            ("Record", [f"Data set {self.dataset!r}; ledger head {self.ledger_head}."]),
+            ("Record", [record, f"All runs on this data together: mu = {_rounded_up(self.dataset_mu)}."]),
         ]
 
     def __str__(self) -> str:
@@ -161,10 +169,9 @@ class Statement:
         return _PAGE.format(body=body, kind="" if self.is_private else " class=seeded")
 
 
-def _rounded_up(value: float) -> str:
-    """Four significant digits, never less than the value."""
-    digits = Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(value)
-    return f"{float(digits):.4g}"
+def _rounded_up(value: float, digits: int = 4) -> str:
+    """So many significant digits, never less than the value."""
+    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(value))):.{digits}g}"
 
 
 _PAGE = """<!doctype html>

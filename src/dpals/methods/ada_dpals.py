@@ -1,0 +1,71 @@
+"""DPALS with adaptive weights in place of sampling."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.methods.dpals import DPALS, Costs, Doubles, Sample
+from dpals.private.centering import offer_of_weights
+from dpals.private.sampling import adaptive_weights, on_items
+from dpals.public.item_step import most_frequent
+from dpals.ratings import Ratings
+from dpals.release.contribution import Query
+from dpals.release.mechanism import Door
+
+
+class AdaDPALS(DPALS):
+    """Private alternating least squares with adaptive weights (Krichene et al. 2023).
+
+    All of a user's ratings of frequent items take part, with weights w_ij in proportion to popularity_j^-a whose
+    squares add up to 1 for each user. So everyone spends their whole budget, light users too. The popularity is
+    released once, as the sum of the users' equal weights.
+
+    Parameters
+    ----------
+    weight_exponent
+        a; between 1/4 and 1/2 works best.
+    parameters
+        As of `DPALS`; ``ratings_per_user`` and ``sampling`` have no effect.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=2000, n_items=100, mean_ratings=25, seed=1)
+    >>> model = dpals.AdaDPALS(epsilon=5.0, delta=1e-5, rank=4).fit(ratings)
+    >>> model.privacy.epsilon <= 5.0
+    True
+    """
+
+    def __init__(
+        self, epsilon: float | None = 1.0, delta: float = 1e-5, *, weight_exponent: float = 0.3, **parameters: Any
+    ) -> None:
+        super().__init__(epsilon, delta, **parameters)
+        self.weight_exponent = weight_exponent
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [*DPALS._parameter_names(), "weight_exponent"]
+
+    def _frequent(self, ratings: Ratings, door: Door, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
+        query = Query("item popularity", ratings.n_items, 1.0)
+        popularity = door.release(query, offer_of_weights(ratings), costs.counts)[:, 0]
+        return popularity, most_frequent(popularity, self.frequent_fraction)
+
+    def _sample(
+        self,
+        ratings: Ratings,
+        counts: Doubles,
+        frequent: NDArray[np.bool_],
+        door: Door,  # noqa: ARG002, nothing more is released
+        costs: Costs,  # noqa: ARG002
+    ) -> tuple[Sample, Doubles]:
+        trained = on_items(ratings, frequent)
+        weights = adaptive_weights(trained, counts[frequent], self.weight_exponent)
+        return Sample(trained, weights, self._weight_norm()), counts[frequent]
+
+    def _releases(self, ratings: Ratings) -> tuple[int, bool, bool]:
+        return 1, *super()._releases(ratings)[1:]
+
+    def _weight_norm(self) -> float:
+        return 1.0

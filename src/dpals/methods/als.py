@@ -1,0 +1,158 @@
+"""Alternating least squares without privacy: the reference for everything else."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.errors import InputError
+from dpals.kernels.half_step import solve_rows
+from dpals.methods.estimator import Estimator, check_ratings
+from dpals.methods.paper_settings import reference_settings
+from dpals.model import FactorModel
+from dpals.public.starting_points import random_factors
+from dpals.ratings import Ratings
+
+Floats = NDArray[np.float32]
+
+
+class ALS(Estimator):
+    """Matrix factorisation by alternating least squares, for ratings and for implicit feedback. Not private.
+
+    Minimises, in the notation of the paper's appendix,
+
+        |P(M - U V^T)|^2 + lambda_0 |U V^T|^2 + lambda sum_i n_i^nu / Z |U_i|^2 + lambda sum_j n_j^mu / Z' |V_j|^2
+
+    where n_i and n_j are the numbers of ratings of user i and item j, and Z and Z' the means of n_i^nu and n_j^mu.
+
+    Parameters
+    ----------
+    rank
+        Length of the vectors.
+    steps
+        How often users and items are solved for.
+    ridge
+        lambda.
+    user_exponent, item_exponent
+        nu and mu: more ridge for those with many ratings.
+    unseen_weight
+        lambda_0: penalty on predictions for all pairs. By default 0.1 for implicit feedback and 0 for ratings.
+    biases
+        Whether items and users have biases beside their vectors. By default for ratings, not for implicit feedback.
+    bias_ridge
+        Ridge of the biases.
+    seed
+        Chooses the random item factors that training starts from.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=1000, n_items=200, mean_ratings=30, seed=1)
+    >>> model = dpals.ALS(rank=4, steps=5).fit(ratings)
+    >>> model.item_factors_.shape
+    (200, 4)
+    """
+
+    def __init__(
+        self,
+        rank: int = 32,
+        steps: int = 15,
+        *,
+        ridge: float = 12.0,
+        user_exponent: float = 0.7,
+        item_exponent: float = 0.7,
+        unseen_weight: float | None = None,
+        biases: bool | None = None,
+        bias_ridge: float = 5.0,
+        seed: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.steps = steps
+        self.ridge = ridge
+        self.user_exponent = user_exponent
+        self.item_exponent = item_exponent
+        self.unseen_weight = unseen_weight
+        self.biases = biases
+        self.bias_ridge = bias_ridge
+        self.seed = seed
+
+    @classmethod
+    def from_paper(cls, name: str, **changes: Any) -> "ALS":
+        """The settings of the paper's table that are not private, for ``ml-10m-top400``, ``ml-10m`` or ``ml-20m``.
+
+        Examples
+        --------
+        >>> ALS.from_paper("ml-10m").rank
+        128
+        """
+        return cls(**{**reference_settings(name), "biases": False, **changes})
+
+    def _check(self, ratings: Ratings) -> None:
+        if not 1 <= self.rank <= ratings.n_items:
+            raise InputError(f"rank must lie between 1 and the number of items, {ratings.n_items}, not {self.rank}")
+        if self.steps < 1 or not self.ridge > 0 or not self.bias_ridge > 0:
+            raise ValueError("steps must be at least 1, ridge and bias_ridge positive")
+        if ratings.n_ratings == 0:
+            raise InputError("there are no ratings to learn from")
+
+    def fit(self, ratings: Ratings) -> Self:
+        """Train on ratings."""
+        check_ratings(ratings)
+        self._check(ratings)
+        implicit = ratings.is_implicit
+        unseen = (0.1 if implicit else 0.0) if self.unseen_weight is None else self.unseen_weight
+        biased = (not implicit) if self.biases is None else self.biases
+        by_user = ratings.to_csr()
+        mean = 0.0 if implicit else float(by_user.data.mean(dtype=np.float64))
+        by_user.data -= np.float32(mean)
+        by_item = by_user.tocsc()
+        user_side = _Side(by_user, self.ridge, self.user_exponent, self.bias_ridge if biased else None, unseen)
+        item_side = _Side(by_item, self.ridge, self.item_exponent, self.bias_ridge if biased else None, unseen)
+
+        items = random_factors(ratings.n_items, self.rank, self.seed).astype(np.float32) * 0.1
+        item_biases = np.zeros(ratings.n_items, np.float32)
+        for _ in range(self.steps):
+            users, user_biases = user_side.solve(items, item_biases)
+            items, item_biases = item_side.solve(users, user_biases)
+        self.model_ = FactorModel(
+            items=ratings.items,
+            item_factors=items,
+            item_biases=item_biases,
+            global_mean=mean,
+            user_ridge=user_side.ridge,
+            user_exponent=self.user_exponent,
+            user_bias_ridge=self.bias_ridge if biased else None,
+            unseen_weight=unseen,
+            rating_range=ratings.rating_range,
+        )
+        return self
+
+
+class _Side:
+    """Users or items: the half step that solves for their vectors and biases, given those of the other side."""
+
+    def __init__(self, matrix, ridge: float, exponent: float, bias_ridge: float | None, unseen: float) -> None:  # type: ignore[no-untyped-def]
+        self.indptr = matrix.indptr.astype(np.int64)
+        self.indices = matrix.indices.astype(np.int32, copy=False)
+        self.values: Floats = matrix.data
+        counts = np.maximum(np.diff(self.indptr), 1).astype(np.float64)
+        self.ridge = float(ridge / np.mean(counts**exponent))
+        self.ridges = (self.ridge * counts**exponent).astype(np.float32)
+        self.bias_ridge = bias_ridge
+        self.unseen = unseen
+
+    def solve(self, others: Floats, other_biases: Floats) -> tuple[Floats, Floats]:
+        rank = others.shape[1]
+        targets, features = self.values, others
+        if self.bias_ridge is not None:
+            targets = targets - other_biases[self.indices]
+            features = np.column_stack([others, np.ones(len(others), np.float32)])
+        base = np.zeros((features.shape[1],) * 2, np.float32)
+        if self.unseen:
+            base[:rank, :rank] = self.unseen * (others.T @ others)
+        if self.bias_ridge is not None:
+            base[rank, rank] = self.bias_ridge
+        solved = solve_rows(self.indptr, self.indices, targets, features, self.ridges, base, ridged=rank)
+        if self.bias_ridge is None:
+            return solved, np.zeros(len(solved), np.float32)
+        return np.ascontiguousarray(solved[:, :rank]), np.ascontiguousarray(solved[:, rank])

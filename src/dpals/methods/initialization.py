@@ -1,0 +1,120 @@
+"""Starting points for the item factors that are learned from the data, and paid for through the door."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.private.centering import pattern_of
+from dpals.private.clipping import clip_entries, clip_rows
+from dpals.private.sampling import uniform_sample
+from dpals.public.item_step import unpacked
+from dpals.public.starting_points import random_factors
+from dpals.ratings import Ratings
+from dpals.release.contribution import Offer, Pattern, Query
+from dpals.release.mechanism import Door
+
+Doubles = NDArray[np.float64]
+
+_BLOCK_USERS = 4_096
+_LARGEST_COVARIANCE = 2_000
+
+
+def noisy_power_iteration(
+    ratings: Ratings,
+    door: Door,
+    cost: int,
+    *,
+    rank: int,
+    steps: int,
+    ratings_per_user: int,
+    mean: float,
+    entry_clip: float,
+    incoherence: float = 2.0,
+    if_coherent: Literal["clip", "abort"] = "clip",
+    seed: int = 0,
+) -> Doubles:
+    """The main directions of A^T A by noisy power iteration: Algorithm 3 of the paper, in blocks for rank r.
+
+    Each step publishes A^T A X + noise and orthonormalises it. User i offers the vector a_i^T X with the
+    coefficients a_ij, at most s of them and none above Gamma_M. The norm of a_i is at most sqrt(s) Gamma_M; that of
+    a_i^T X is at most sqrt(s) Gamma_M nu sqrt(r / m) while no row of X is longer than nu sqrt(r / m), and is clipped
+    to it. So the bound is s Gamma_M^2 nu sqrt(r / m), and T steps cost T times its square over the variance.
+
+    Parameters
+    ----------
+    incoherence
+        nu, the longest row of X that is expected, in units of the mean.
+    if_coherent
+        What to do where X has longer rows: go on, with users clipped, or raise, as the paper does.
+
+    Returns
+    -------
+    array of shape (n_items, rank) with orthonormal columns
+    """
+    sample = uniform_sample(ratings, ratings_per_user, seed)
+    values = _entries(sample, mean, entry_clip)
+    matrix = sample.to_csr().astype(np.float64)
+    matrix.data[:] = values
+    longest_row = np.sqrt(ratings_per_user) * entry_clip
+    longest_product = longest_row * incoherence * np.sqrt(rank / ratings.n_items)
+    pattern = pattern_of(sample)
+    factors = np.linalg.qr(random_factors(ratings.n_items, rank, seed)).Q
+    for step in range(1, steps + 1):
+        coherence = np.sqrt((factors**2).sum(axis=1).max() * ratings.n_items / rank)
+        if if_coherent == "abort" and coherence > incoherence:
+            raise RuntimeError(f"the iteration lost its incoherence in step {step}: {coherence:.1f} > {incoherence}")
+        products = clip_rows(matrix @ factors, longest_product)
+        query = Query(
+            f"power iteration, step {step}",
+            ratings.n_items,
+            longest_row * longest_product,
+            "vector",
+            rank,
+            longest_row,
+        )
+        factors = np.linalg.qr(door.release(query, Offer(pattern, values, products), cost // steps)).Q
+    return factors
+
+
+def private_pca(
+    ratings: Ratings,
+    door: Door,
+    cost: int,
+    *,
+    rank: int,
+    ratings_per_user: int,
+    mean: float,
+    entry_clip: float,
+    seed: int = 0,
+) -> Doubles:
+    """The top eigenvectors of A^T A + symmetric noise: Analyze Gauss (Dwork et al. 2014). For small catalogues.
+
+    User i adds a_i a_i^T, of norm at most s Gamma_M^2.
+
+    Returns
+    -------
+    array of shape (n_items, rank) with orthonormal columns
+    """
+    n_items = ratings.n_items
+    if n_items > _LARGEST_COVARIANCE:
+        raise ValueError(f"private PCA publishes a matrix of items by items: {n_items} items are too many")
+    sample = uniform_sample(ratings, ratings_per_user, seed)
+    matrix = sample.to_csr().astype(np.float64)
+    matrix.data[:] = _entries(sample, mean, entry_clip)
+
+    def blocks() -> Iterator[Offer]:
+        for start in range(0, sample.n_users, _BLOCK_USERS):
+            rows = matrix[start : start + _BLOCK_USERS].toarray()
+            yield Offer(Pattern.one_item(len(rows), start), np.ones(len(rows)), rows)
+
+    query = Query("covariance of items", 1, ratings_per_user * entry_clip**2, "symmetric", n_items)
+    covariance = unpacked(door.release(query, blocks(), cost), n_items)[0]
+    return np.linalg.eigh(covariance).eigenvectors[:, : -rank - 1 : -1]
+
+
+def _entries(ratings: Ratings, mean: float, entry_clip: float) -> Doubles:
+    if ratings.values is None:
+        return np.ones(ratings.n_ratings)
+    return clip_entries(ratings.values - mean, entry_clip)

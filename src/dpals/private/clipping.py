@@ -1,0 +1,19 @@
+"""Bounding what one user can say, in real numbers. The door checks it again in integers."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.kernels.rows import row_norms
+
+
+def clip_rows(vectors: NDArray[np.floating[Any]], largest: float) -> NDArray[np.float64]:
+    """Shorten each row to norm `largest` where it is longer; zero stays zero."""
+    scale = np.minimum(1.0, largest / np.maximum(row_norms(vectors), 1e-300))
+    return np.asarray(vectors, np.float64) * scale[:, None]
+
+
+def clip_entries(values: NDArray[np.floating[Any]], largest: float) -> NDArray[np.float64]:
+    """Cut each entry to [-largest, largest]."""
+    return np.clip(np.asarray(values, np.float64), -largest, largest)

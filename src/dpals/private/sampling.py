@@ -1,0 +1,48 @@
+"""Which of a user's ratings take part in the item step. Each user's choice depends on that user alone."""
+
+from dataclasses import replace
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from dpals.kernels.hashing import hashed_uniform, id_hashes
+from dpals.kernels.rows import row_sums
+from dpals.ratings import Ratings
+
+
+def on_items(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:
+    """The ratings of the chosen items, with a catalogue of these items only."""
+    kept = ratings.keep(chosen[ratings.indices])
+    position = np.cumsum(chosen, dtype=np.int32) - np.int32(1)
+    return replace(kept, items=ratings.items[chosen], indices=position[kept.indices])
+
+
+def uniform_sample(ratings: Ratings, at_most: int, seed: int = 0) -> Ratings:
+    """At most so many of each user's ratings, chosen by a hash of user id and item id."""
+    luck = hashed_uniform(seed, id_hashes(ratings.users)[ratings.rows], id_hashes(ratings.items)[ratings.indices])
+    return ratings.keep(_lowest(ratings.indptr, luck, at_most))
+
+
+def least_counted(ratings: Ratings, counts: NDArray[np.float64], at_most: int) -> Ratings:
+    """At most so many of each user's ratings: those of the items with the lowest released counts."""
+    return ratings.keep(_lowest(ratings.indptr, counts[ratings.indices], at_most))
+
+
+def adaptive_weights(ratings: Ratings, popularity: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
+    """Weights in proportion to popularity^-exponent, with squares that add up to 1 for each user."""
+    weights = (np.maximum(popularity, 1.0) ** -exponent)[ratings.indices]
+    norms = np.sqrt(row_sums(ratings.indptr, weights**2))
+    result: NDArray[np.float64] = weights / np.repeat(np.maximum(norms, 1e-300), np.diff(ratings.indptr))
+    return result
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _lowest(indptr, keys, at_most):  # type: ignore[no-untyped-def]
+    """Mark the entries with the lowest keys of each row; the first of equal ones."""
+    chosen = np.zeros(len(keys), np.bool_)
+    for i in range(len(indptr) - 1):
+        order = np.argsort(keys[indptr[i] : indptr[i + 1]], kind="mergesort")
+        for k in order[:at_most]:
+            chosen[indptr[i] + k] = True
+    return chosen
