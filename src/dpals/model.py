@@ -1,9 +1,7 @@
 """What training leaves behind: item factors, and how to serve a user from them and the user's own history."""
 
-import hashlib
 import json
 import os
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,16 +14,13 @@ from dpals.intake.builder import checked_range
 from dpals.intake.ids import find, id_array, is_text, positions
 from dpals.kernels.rows import row_norms, row_sums
 from dpals.kernels.top_k import top_k
+from dpals.model_files import read_model, write_model
 from dpals.private.user_step import UserProblem
 from dpals.ratings import Ratings
 from dpals.release.statement import Statement
 
 Floats = NDArray[np.float32]
 
-FORMAT = 1
-"""Version of the files that `FactorModel.save` writes."""
-
-_FACTS = "model.json"
 _ARRAYS = ("item_factors", "item_biases", "is_trained")
 _NUMBERS = ("global_mean", "user_ridge", "user_exponent", "user_bias_ridge", "unseen_weight")
 _PAIRS_AT_ONCE = 1 << 13
@@ -246,49 +241,26 @@ class FactorModel:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a folder: model.json and one safetensors file. Nothing in it belongs to a user.
 
-        The arrays go first, under a name made of their contents; model.json, which says the name, is then put
-        in place in one step, and arrays that it no longer needs are removed. Whenever that is interrupted, the
-        folder holds the model from before or the new one, whole.
+        Whenever that is interrupted, the folder holds the model from before or the new one, whole.
         """
-        from safetensors.numpy import save
-
-        stored = save({name: getattr(self, name) for name in _ARRAYS})
-        digest = hashlib.sha256(stored).hexdigest()
         facts = {
-            "format": FORMAT,
-            "sha256": digest,
             **{name: getattr(self, name) for name in (*_NUMBERS, "rating_range")},
             "privacy": None if self.privacy is None else json.loads(self.privacy.to_json()),
             "items": self.items.tolist(),
         }
-        described = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False).encode()
-        folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        arrays, older = folder / _arrays_file(digest), set(folder.glob(_arrays_file("*")))
-        try:
-            _write(arrays, stored)
-            _write(folder / _FACTS, described)
-        except OSError:
-            if arrays not in older:
-                arrays.unlink(missing_ok=True)
-            raise
-        for unneeded in older - {arrays}:
-            unneeded.unlink(missing_ok=True)
+        write_model(Path(path), {name: getattr(self, name) for name in _ARRAYS}, facts)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "FactorModel":
         """Read a model that `save` wrote; `dpals.load` does the same."""
-        from safetensors import SafetensorError
-        from safetensors.numpy import load
-
         folder = Path(path)
-        facts, stored = _read(folder)
+        arrays, facts = read_model(folder)
         try:
-            arrays, privacy = load(stored), facts["privacy"]
+            privacy = facts["privacy"]
             kept: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
             kept |= {name: facts[name] for name in ("items", *_NUMBERS, "rating_range")}
             return cls(**kept, privacy=None if privacy is None else Statement.from_json(json.dumps(privacy)))
-        except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as problem:
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise InputError(f"the model in {folder} is damaged: {problem}") from problem
 
     def _two_sides(self, history: Ratings) -> tuple[Floats, Floats]:
@@ -372,39 +344,3 @@ def _no_item(items: NDArray[Any]) -> Any:
         return ""
     candidates = np.arange(-1, -len(items) - 2, -1).astype(items.dtype)  # from the top down for unsigned ids
     return candidates[~np.isin(candidates, items)][0]
-
-
-def _arrays_file(digest: str) -> str:
-    return f"arrays-{digest[:16]}.safetensors"
-
-
-def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
-    """The facts and the arrays that belong to them."""
-    try:
-        facts = json.loads((folder / _FACTS).read_bytes())
-        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-            raise InputError(f"{folder} was not written by this version of dpals: its format is not {FORMAT}")
-        digest = str(facts.get("sha256"))
-        if not re.fullmatch("[0-9a-f]{64}", digest):
-            raise InputError(f"{folder / _FACTS} is damaged: it does not say which arrays are its own")
-        stored = (folder / _arrays_file(digest)).read_bytes()
-    except (FileNotFoundError, NotADirectoryError) as problem:
-        raise InputError(f"{folder} is not a model folder: {Path(problem.filename).name} is missing") from problem
-    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
-        raise InputError(f"{folder / _FACTS} is damaged: {problem}") from problem
-    if hashlib.sha256(stored).hexdigest() != digest:
-        raise InputError(f"{folder / _arrays_file(digest)} is damaged, or belongs to another model")
-    return facts, stored
-
-
-def _write(path: Path, content: bytes) -> None:
-    """All of the file or none of it."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

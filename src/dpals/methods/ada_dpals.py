@@ -23,6 +23,8 @@ class AdaDPALS(DPALS):
 
     Parameters
     ----------
+    ridge
+        lambda of the items. Their Gram matrices are smaller than those of `DPALS`, as weights are below 1.
     weight_exponent
         a; between 1/4 and 1/2 works best.
     parameters
@@ -38,9 +40,15 @@ class AdaDPALS(DPALS):
     """
 
     def __init__(
-        self, epsilon: float | None = 1.0, delta: float = 1e-5, *, weight_exponent: float = 0.3, **parameters: Any
+        self,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        *,
+        ridge: float = 10.0,
+        weight_exponent: float = 0.4,
+        **parameters: Any,
     ) -> None:
-        super().__init__(epsilon, delta, **parameters)
+        super().__init__(epsilon, delta, ridge=ridge, **parameters)
         self.weight_exponent = weight_exponent
 
     @classmethod

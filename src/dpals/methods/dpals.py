@@ -70,7 +70,7 @@ class DPALS(PrivateEstimator):
     ridge
         lambda.
     user_ridge
-        lambda of the users, where it should differ; by default the same.
+        lambda of the users; None for the same as the items'.
     user_exponent, item_exponent
         nu and mu: a user with n ratings has the ridge lambda (n / typical_count)^nu; an item with released
         count c has lambda c^mu over the mean of these powers.
@@ -122,19 +122,19 @@ class DPALS(PrivateEstimator):
         epsilon: float | None = 1.0,
         delta: float = 1e-5,
         *,
-        rank: int = 32,
+        rank: int = 16,
         steps: int = 2,
         ridge: float = 80.0,
-        user_ridge: float | None = None,
+        user_ridge: float | None = 5.0,
         user_exponent: float = 1.0,
         item_exponent: float = 0.5,
         typical_count: float = 100.0,
         unseen_weight: float | None = None,
-        row_clip: float = 1.0,
+        row_clip: float = 0.7,
         entry_clip: float | None = None,
         ratings_per_user: int = 50,
         sampling: Literal["adaptive", "uniform"] = "adaptive",
-        frequent_fraction: float = 0.4,
+        frequent_fraction: float = 0.25,
         noise_ratio: float = 2.0,
         count_share: float = 0.1,
         mean_share: float = 0.005,

@@ -46,7 +46,7 @@ _ROWS: dict[str, dict[str, tuple[Any, ...]]] = {
         "count_noise": (100.0, 100.0, 100.0, 100.0, None),
     },
 }
-_SAME_FOR_ALL = {
+_SAME_FOR_ALL: dict[str, dict[str, Any]] = {
     "ml-10m-top400": {"entry_clip": 5.0, "typical_count": 63.1, "delta": 1e-5},
     "ml-10m": {"entry_clip": 5.0, "typical_count": 114.5, "delta": 1e-5},
     "ml-20m": {"entry_clip": 1.0, "delta": 1 / 136_677},
@@ -60,7 +60,11 @@ def private_settings(name: str, epsilon: float) -> dict[str, Any]:
     if epsilon not in rows["epsilon"][:-1]:
         raise ValueError(f"the paper has epsilon {', '.join(map(str, rows['epsilon'][:-1]))} for {name}, not {epsilon}")
     column = rows["epsilon"].index(epsilon)
-    return {key: row[column] for key, row in rows.items() if key != "epsilon"} | _SAME_FOR_ALL[name]
+    return {key: row[column] for key, row in rows.items() if key != "epsilon"} | {
+        "row_clip": 1.0,
+        "user_ridge": None,
+        **_SAME_FOR_ALL[name],
+    }
 
 
 def reference_settings(name: str) -> dict[str, Any]:
