@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install quickstart test test-slow lint bench mutants clean
+.PHONY: help install quickstart test test-slow lint bench quality mutants clean
 
 help: ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,6 +33,9 @@ lint: install ## ruff, mypy --strict, the contract between the three rooms
 
 bench: install ## speed and memory, printed as tables
 	$(BIN)/python benchmarks/run.py
+
+quality: install ## accuracy on simulated data against our goals, about ten minutes
+	$(BIN)/python benchmarks/quality.py
 
 mutants: install ## plant bugs that would break privacy; every one must be caught
 	$(BIN)/python tests/privacy/mutants.py

@@ -26,6 +26,7 @@ def command(epsilon: float, delta: float, users: int, output: Path) -> None:
 
     from dpals.evaluation.metrics import rmse
     from dpals.evaluation.splits import pairs, split_entries
+    from dpals.methods.als import ALS
     from dpals.methods.biases import PrivateBiases
     from dpals.private.centering import user_offsets
     from dpals.release.accounting import Budget
@@ -40,6 +41,7 @@ def command(epsilon: float, delta: float, users: int, output: Path) -> None:
         start = time.perf_counter()
         model = PrivateBiases(epsilon, delta).fit(train)
         seconds = time.perf_counter() - start
+        reference = ALS(rank=16, steps=8).fit(train)
 
     test_users, test_items = pairs(test)
     truth = np.asarray(test.values)
@@ -52,10 +54,11 @@ def command(epsilon: float, delta: float, users: int, output: Path) -> None:
         ("global mean", np.full(test.n_ratings, model.model_.global_mean)),
         ("user mean", user_means[train.user_index(test_users)]),
         (f"PrivateBiases, epsilon {epsilon:g}", model.predict(train, test_users, test_items)),
+        ("ALS, not private", reference.predict(train, test_users, test_items)),
     ]:
         table.add_row(name, f"{rmse(predictions, truth):.4f}")
     console.print(table)
-    console.print(f"Trained in {seconds:.1f} s.\n")
+    console.print(f"The private model was trained in {seconds:.1f} s.\n")
 
     click.echo(str(model.privacy))
     output.mkdir(parents=True, exist_ok=True)
