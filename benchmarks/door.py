@@ -2,13 +2,17 @@
 
 import time
 
+import numba
 import numpy as np
 
-from dpals.release.contribution import Grid, Offer, Pattern, Query, on_grid
+from dpals.kernels.half_step import in_threads
+from dpals.kernels.tiles import add_product
+from dpals.release.contribution import Contribution, Grid, Offer, Pattern, Query, on_grid
 from dpals.release.randomness import NoiseStream, rounded_gaussian
 from dpals.release.sums import add_exactly, empty_sums
 
 N_USERS, N_ITEMS, PER_USER = 70_000, 10_000, 143
+GATHERED = 128
 
 
 def run() -> None:
@@ -42,6 +46,63 @@ def _sums() -> None:
         sums = empty_sums(query)
         summing = _fastest(lambda c=contribution, q=query, s=sums: add_exactly(s, c, q))
         print(f"  {form:10} grid and bound {enforcing:6.3f}   sum {summing:6.3f}")
+    _against_float32(contribution, query)
+
+
+def _against_float32(contribution: Contribution, query: Query) -> None:
+    """Symmetric sums, exact and in float32, in turns, by code of the same kind and by BLAS."""
+    pattern = contribution.pattern
+    coefficients, vectors = (
+        numbers.astype(np.float32) for numbers in (contribution.coefficients, contribution.vectors)
+    )
+    exact, float32 = empty_sums(query), np.zeros((N_ITEMS, 32 * 33 // 2), np.float32)
+    seconds = {"exact": np.inf, "tiles": np.inf, "blas": np.inf}
+    for _ in range(7):
+        seconds["exact"] = min(seconds["exact"], _fastest(lambda: add_exactly(exact, contribution, query), 1))
+        for name, multiply in (("tiles", add_product), ("blas", multiply_by_blas)):
+            arguments = float32, *pattern.by_item, coefficients, vectors
+            seconds[name] = min(seconds[name], _fastest(lambda m=multiply, a=arguments: _float32_sums(*a, m), 1))
+    for name, which in (("tiles", "the same tiles"), ("blas", "sgemm")):
+        print(
+            f"  float32 by {which:15} sum {seconds[name]:6.3f}   exact / float32 {seconds['exact'] / seconds[name]:.2f}"
+        )
+
+
+def _float32_sums(sums, pointers, positions, rows, coefficients, vectors, multiply) -> None:
+    def work(start: int, stop: int) -> None:
+        _add_symmetric(sums, pointers, positions, rows, coefficients, vectors, start, stop, multiply)
+
+    in_threads(work, pointers)
+
+
+@numba.njit(nogil=True)
+def multiply_by_blas(out, left, right, depth):
+    out += left[:depth].T @ right[:depth]
+
+
+@numba.njit(nogil=True)
+def _add_symmetric(sums, pointers, positions, rows, coefficients, vectors, start, stop, multiply):
+    dimension = vectors.shape[1]
+    plain, scaled = np.zeros((GATHERED, dimension), np.float32), np.zeros((GATHERED, dimension), np.float32)
+    product = np.zeros((dimension, dimension), np.float32)
+    weights = np.empty(pointers[stop] - pointers[start], np.float32)
+    for e in range(len(weights)):
+        weights[e] = coefficients[positions[pointers[start] + e]]
+    for j in range(start, stop):
+        product[:] = 0
+        for first in range(pointers[j], pointers[j + 1], GATHERED):
+            last = min(first + GATHERED, pointers[j + 1])
+            for e in range(first, last):
+                weight, vector = weights[e - pointers[start]], vectors[rows[e]]
+                for k in range(dimension):
+                    plain[e - first, k] = vector[k]
+                    scaled[e - first, k] = weight * vector[k]
+            multiply(product, scaled, plain, last - first)
+        column = 0
+        for k in range(dimension):
+            for other in range(k, dimension):
+                sums[j, column] += product[k, other]
+                column += 1
 
 
 def _fastest(work, repeats: int = 3) -> float:

@@ -11,12 +11,13 @@ from numba import njit
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from dpals.kernels.blas import PLAIN, UPPER, sgemv, sposv, ssyrk
+from dpals.kernels.tiles import add_product, add_weighted_rows, padded, solve_positive
 
 Floats = NDArray[np.float32]
 
-_GATHERED_ROWS = 512
-_PARTS_PER_THREAD = 8
+_GATHERED_FLOATS = 4096  # half of the nearest cache
+_PARTS_PER_THREAD = 32
+_LANES = padded(1, np.float32)
 
 
 def solve_rows(
@@ -53,22 +54,29 @@ def solve_rows(
 
     Returns
     -------
-    array with one solution per row; zero for rows without entries
+    array with one solution per row; zero for rows without entries and where a system is not positive definite
     """
-    solutions = np.zeros((len(indptr) - 1, features.shape[1]), np.float32)
-    n_ridged = features.shape[1] if ridged is None else ridged
-    if features.shape[1] == 0:
+    rank = features.shape[1]
+    solutions = np.zeros((len(indptr) - 1, rank), np.float32)
+    if rank == 0:
         return solutions
+    width = padded(rank, np.float32)
+    common = np.eye(width, dtype=np.float32)  # coordinates added for padding solve to zero
+    common[:rank, :rank] = base
+    n_ridged = rank if ridged is None else ridged
 
     def work(start: int, stop: int) -> None:
-        _solve(indptr, indices, targets, features, ridges, base, n_ridged, start, stop, solutions)
+        _solve(indptr, indices, targets, features, ridges, common, n_ridged, start, stop, solutions)
 
     in_threads(work, indptr, threads)
     return solutions
 
 
 def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], threads: int | None = None) -> list[Any]:
-    """Call work(start, stop) on ranges of rows with about the same number of entries, one BLAS thread in each."""
+    """Call work(start, stop) on ranges of rows with about the same number of entries, one BLAS thread in each.
+
+    There are more ranges than threads, so that a thread that is held up keeps nobody waiting for long.
+    """
     threads = threads or os.cpu_count() or 1
     goals = np.linspace(0, pointers[-1], threads * _PARTS_PER_THREAD + 1)
     edges = sorted({0, len(pointers) - 1, *np.searchsorted(pointers, goals[1:-1]).tolist()})
@@ -77,68 +85,36 @@ def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], thr
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _solve(indptr, indices, targets, features, ridges, base, ridged, start, stop, solutions):  # type: ignore[no-untyped-def]
-    rank = features.shape[1]
-    gathered = np.empty((_GATHERED_ROWS, rank), np.float32)
-    wanted = np.empty(_GATHERED_ROWS, np.float32)
-    gram = np.empty((rank, rank), np.float32)
-    solution = np.empty(rank, np.float32)
-    one = np.ones(1, np.float32)
-    order, single, depth, info = (
-        np.full(1, rank, np.int32),
-        np.ones(1, np.int32),
-        np.empty(1, np.int32),
-        np.empty(1, np.int32),
-    )
+def _solve(indptr, indices, targets, features, ridges, common, ridged, start, stop, solutions):  # type: ignore[no-untyped-def]
+    rank, width = features.shape[1], len(common)
+    depth = max(_LANES, _GATHERED_FLOATS // width)
+    gathered = np.zeros((depth, width), np.float32)
+    wanted = np.empty((depth, 1), np.float32)
+    system = np.zeros((width, width + _LANES), np.float32)
+    moments = np.empty((1, width), np.float32)
+    scratch = np.empty((1, width), np.float32)
     for i in range(start, stop):
         if indptr[i] == indptr[i + 1]:
             continue
-        gram[:] = base
-        solution[:] = 0
-        for first in range(indptr[i], indptr[i + 1], _GATHERED_ROWS):
-            last = min(first + _GATHERED_ROWS, indptr[i + 1])
+        for k in range(width):
+            for other in range(k, width):
+                system[k, other] = common[k, other]
+            if k < ridged:
+                system[k, k] += ridges[i]
+        moments[:] = 0
+        for first in range(indptr[i], indptr[i + 1], depth):
+            last = min(first + depth, indptr[i + 1])
             for e in range(first, last):
                 feature = features[indices[e]]
                 for k in range(rank):
                     gathered[e - first, k] = feature[k]
-                wanted[e - first] = targets[e]
-            depth[0] = last - first
-            ssyrk(
-                UPPER.ctypes,
-                PLAIN.ctypes,
-                order.ctypes,
-                depth.ctypes,
-                one.ctypes,
-                gathered.ctypes,
-                order.ctypes,
-                one.ctypes,
-                gram.ctypes,
-                order.ctypes,
-            )
-            sgemv(
-                PLAIN.ctypes,
-                order.ctypes,
-                depth.ctypes,
-                one.ctypes,
-                gathered.ctypes,
-                order.ctypes,
-                wanted.ctypes,
-                single.ctypes,
-                one.ctypes,
-                solution.ctypes,
-                single.ctypes,
-            )
-        for k in range(ridged):
-            gram[k, k] += ridges[i]
-        sposv(
-            UPPER.ctypes,
-            order.ctypes,
-            single.ctypes,
-            gram.ctypes,
-            order.ctypes,
-            solution.ctypes,
-            order.ctypes,
-            info.ctypes,
-        )
-        if info[0] == 0:
-            solutions[i] = solution
+                wanted[e - first, 0] = targets[e]
+            add_product(system, gathered, gathered, last - first)
+            add_weighted_rows(moments, wanted, gathered, last - first)
+        for k in range(width):
+            system[k, width] = moments[0, k]
+            for pad in range(1, _LANES):
+                system[k, width + pad] = 0
+        if solve_positive(system, moments, scratch):
+            for k in range(rank):
+                solutions[i, k] = moments[0, k]

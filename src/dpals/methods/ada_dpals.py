@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.methods.constraints import NOT_NEGATIVE, check_arguments
 from dpals.methods.dpals import DPALS, Costs, Doubles, Sample
 from dpals.private.centering import offer_of_weights
 from dpals.private.sampling import adaptive_weights, on_items
@@ -54,6 +55,10 @@ class AdaDPALS(DPALS):
     @classmethod
     def _parameter_names(cls) -> list[str]:
         return [*DPALS._parameter_names(), "weight_exponent"]
+
+    def _check(self, ratings: Ratings) -> None:
+        check_arguments(self, {"weight_exponent": NOT_NEGATIVE})
+        super()._check(ratings)
 
     def _frequent(self, ratings: Ratings, door: Door, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
         query = Query("item popularity", ratings.n_items, 1.0)

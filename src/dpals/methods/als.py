@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from dpals.errors import InputError
 from dpals.kernels.half_step import solve_rows
+from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, Within, check_arguments
 from dpals.methods.estimator import Estimator, check_ratings
 from dpals.methods.paper_settings import reference_settings
 from dpals.model import FactorModel
@@ -14,6 +15,17 @@ from dpals.public.starting_points import random_factors
 from dpals.ratings import Ratings
 
 Floats = NDArray[np.float32]
+
+
+CONSTRAINTS = {
+    "rank": COUNT,
+    "steps": COUNT,
+    "ridge": POSITIVE,
+    "user_exponent": NOT_NEGATIVE,
+    "item_exponent": NOT_NEGATIVE,
+    "unseen_weight": Within(closed=True, optional=True),
+    "bias_ridge": POSITIVE,
+}
 
 
 class ALS(Estimator):
@@ -88,10 +100,9 @@ class ALS(Estimator):
         return cls(**{**reference_settings(name), "biases": False, **changes})
 
     def _check(self, ratings: Ratings) -> None:
-        if not 1 <= self.rank <= ratings.n_items:
-            raise InputError(f"rank must lie between 1 and the number of items, {ratings.n_items}, not {self.rank}")
-        if self.steps < 1 or not self.ridge > 0 or not self.bias_ridge > 0:
-            raise ValueError("steps must be at least 1, ridge and bias_ridge positive")
+        check_arguments(self, CONSTRAINTS)
+        if self.rank > ratings.n_items:
+            raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items}")
         if ratings.n_ratings == 0:
             raise InputError("there are no ratings to learn from")
 

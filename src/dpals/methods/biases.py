@@ -3,6 +3,7 @@
 import numpy as np
 
 from dpals.errors import InputError
+from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, check_arguments
 from dpals.methods.estimator import PrivateEstimator
 from dpals.model import FactorModel
 from dpals.private.centering import (
@@ -74,10 +75,15 @@ class PrivateBiases(PrivateEstimator):
     def _check(self, ratings: Ratings) -> None:
         if ratings.rating_range is None:
             raise InputError("PrivateBiases needs ratings; this data is implicit feedback")
-        if self.rounds < 1 or min(self.residual_bound, self.bias_prior) <= 0 or self.user_shrinkage < 0:
-            raise ValueError(
-                "rounds must be at least 1, residual_bound and bias_prior positive, user_shrinkage at least 0"
-            )
+        check_arguments(
+            self,
+            {
+                "rounds": COUNT,
+                "residual_bound": POSITIVE,
+                "bias_prior": POSITIVE,
+                "user_shrinkage": NOT_NEGATIVE,
+            },
+        )
 
     def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
         assert ratings.rating_range is not None

@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.errors import InputError
+from dpals.kernels.item_solve import solve_psd
 from dpals.methods.biases import release_mean
+from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, OneOf, Within, check_arguments
 from dpals.methods.estimator import PrivateEstimator
-from dpals.methods.initialization import noisy_power_iteration, private_pca
+from dpals.methods.initialization import LARGEST_COVARIANCE, noisy_power_iteration, private_pca
 from dpals.methods.paper_settings import private_settings
 from dpals.model import FactorModel
 from dpals.private.centering import pattern_of
@@ -24,6 +26,34 @@ from dpals.release.contribution import Offer, Pattern, Query
 from dpals.release.mechanism import Door
 
 Doubles = NDArray[np.float64]
+
+
+_NOISE = Within(optional=True)
+CONSTRAINTS: dict[str, Within | OneOf] = {
+    "rank": COUNT,
+    "steps": COUNT,
+    "ridge": POSITIVE,
+    "user_ridge": Within(optional=True),
+    "user_exponent": NOT_NEGATIVE,
+    "item_exponent": NOT_NEGATIVE,
+    "typical_count": POSITIVE,
+    "unseen_weight": Within(closed=True, optional=True),
+    "row_clip": POSITIVE,
+    "entry_clip": Within(optional=True),
+    "ratings_per_user": COUNT,
+    "sampling": OneOf(("adaptive", "uniform")),
+    "frequent_fraction": Within(low=1e-9, high=1, closed=True),
+    "noise_ratio": POSITIVE,
+    "count_share": SHARE,
+    "mean_share": SHARE,
+    "unseen_share": SHARE,
+    "start": OneOf(("random", "power", "pca")),
+    "start_share": SHARE,
+    "start_scale": POSITIVE,
+    "gram_noise": _NOISE,
+    "moment_noise": _NOISE,
+    "count_noise": _NOISE,
+}
 
 
 @dataclass(frozen=True)
@@ -183,29 +213,18 @@ class DPALS(PrivateEstimator):
         self.insecure_seed = insecure_seed
 
     def _check(self, ratings: Ratings) -> None:
-        if not 1 <= self.rank <= ratings.n_items:
-            raise InputError(f"rank must lie between 1 and the number of items, {ratings.n_items}, not {self.rank}")
-        positive = ("ridge", "typical_count", "row_clip", "noise_ratio", "start_scale")
-        for name in positive:
-            if not (getattr(self, name) > 0 and np.isfinite(getattr(self, name))):
-                raise ValueError(f"{name} must be a positive number, got {getattr(self, name)}")
-        if self.steps < 1 or self.ratings_per_user < 1:
-            raise ValueError("steps and ratings_per_user must be at least 1")
-        if not 0 < self.frequent_fraction <= 1:
-            raise ValueError(f"frequent_fraction must lie in (0, 1], got {self.frequent_fraction}")
-        if self.sampling not in ("adaptive", "uniform"):
-            raise ValueError(f"sampling must be 'adaptive' or 'uniform', got {self.sampling!r}")
-        if self.start not in ("random", "power", "pca"):
-            raise ValueError(f"start must be 'random', 'power' or 'pca', got {self.start!r}")
+        check_arguments(self, CONSTRAINTS)
+        trained = int(np.ceil(round(self.frequent_fraction * ratings.n_items, 9)))
+        if self.rank > (ratings.n_items if self.start == "random" else trained):
+            raise InputError(f"rank {self.rank} is more than the number of items to train on")
+        if self.start == "pca" and trained > LARGEST_COVARIANCE:
+            raise InputError(f"private PCA publishes a matrix of items by items: {trained} items are too many")
         if self.epsilon is None:
             noises = (self.gram_noise, self.moment_noise, self.count_noise)
-            if any(noise is None or not noise > 0 for noise in noises) or self.start != "random":
+            if None in noises or self.start != "random":
                 raise ValueError("epsilon=None needs gram_noise, moment_noise and count_noise, and a random start")
-        if (
-            self.count_share + self.mean_share + self.start_share >= 1
-            or min(self.count_share, self.mean_share, self.unseen_share) < 0
-        ):
-            raise ValueError("count_share and mean_share must leave something of the budget")
+        if self.count_share + self.mean_share + self.start_share >= 1:
+            raise ValueError("count_share, mean_share and start_share must leave something of the budget")
 
     def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
         costs = self._costs(ratings, door.budget)
@@ -257,7 +276,7 @@ class DPALS(PrivateEstimator):
         query = Query(
             f"Gram matrices, step {step}", n_items, sample.norm * self.row_clip**2, "symmetric", rank, sample.norm
         )
-        gram = unpacked(door.release(query, Offer(pattern, sample.weights, users), costs.gram), rank)
+        gram = door.release(query, Offer(pattern, sample.weights, users), costs.gram)
         query = Query(
             f"right-hand sides, step {step}",
             n_items,
@@ -268,14 +287,14 @@ class DPALS(PrivateEstimator):
         )
         moment = door.release(query, Offer(pattern, sample.weights * values, users), costs.moment)
 
-        system = projected(gram) if self.project else gram
-        system[:, range(rank), range(rank)] += count_ridges(self.ridge, counts, self.item_exponent)[:, None]
+        everyone = None
         if costs.unseen:
             query = Query(f"sum of all users, step {step}", 1, self.row_clip**2, "symmetric", rank)
             offer = Offer(Pattern.one_item(len(users)), np.ones(len(users)), users)
-            everyone = projected(unpacked(door.release(query, offer, costs.unseen), rank))
-            system += self._unseen_weight(ratings) * everyone
-        factors: Doubles = np.linalg.solve(system, moment[:, :, None])[:, :, 0].astype(np.float64, copy=False)
+            released = door.release(query, offer, costs.unseen)[0]
+            everyone = self._unseen_weight(ratings) * projected(unpacked(released, rank))
+        ridges = count_ridges(self.ridge, counts, self.item_exponent)
+        factors = solve_psd(gram, moment, ridges, everyone, project=self.project)
         return orthonormalised(factors) if self.orthonormal else factors
 
     def _model(self, ratings: Ratings, factors: Doubles, frequent: NDArray[np.bool_], mean: float) -> FactorModel:

@@ -18,7 +18,7 @@ from dpals.release.mechanism import Door
 Doubles = NDArray[np.float64]
 
 _BLOCK_USERS = 4_096
-_LARGEST_COVARIANCE = 2_000
+LARGEST_COVARIANCE = 2_000
 
 
 def noisy_power_iteration(
@@ -98,7 +98,7 @@ def private_pca(
     array of shape (n_items, rank) with orthonormal columns
     """
     n_items = ratings.n_items
-    if n_items > _LARGEST_COVARIANCE:
+    if n_items > LARGEST_COVARIANCE:
         raise ValueError(f"private PCA publishes a matrix of items by items: {n_items} items are too many")
     sample = uniform_sample(ratings, ratings_per_user, seed)
     matrix = sample.to_csr().astype(np.float64)

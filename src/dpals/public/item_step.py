@@ -8,7 +8,7 @@ Doubles = NDArray[np.float64]
 
 def most_frequent(counts: Doubles, fraction: float) -> NDArray[np.bool_]:
     """The ceil(fraction * m) items with the largest released counts."""
-    size = max(1, int(np.ceil(fraction * len(counts))))
+    size = max(1, int(np.ceil(round(fraction * len(counts), 9))))
     chosen = np.zeros(len(counts), bool)
     chosen[np.argsort(-counts, kind="stable")[:size]] = True
     return chosen

@@ -6,7 +6,9 @@ whatever the number of threads, the order of users or the split into blocks.
 Why floats may be used: the products are integers of at most the bound B = 2^30 in absolute value, because
 each user's whole contribution is. A float64 adds integers exactly while every partial sum stays below 2^53,
 which holds for any 2^22 products in any order, fused or not. Kernels therefore add at most 2^22 users in
-float64, at the speed of the machine, and everything beyond that in int64, which holds 2^33 users.
+float64, at the speed of the machine, and everything beyond that in int64, which holds 2^33 users. The factors
+c_ij * u_ik of a symmetric product are exact too: a vector of integers that is not zero has a norm of at least 1,
+so they are at most the bound.
 
 ==========================  =====================================
 no users, no entries        zeros
@@ -15,7 +17,7 @@ more than 2^33 users        ValueError
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -23,8 +25,8 @@ from typing import Any
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from dpals.kernels.tiles import add_product, padded
 from dpals.release.contribution import MAX_BOUND_BITS, Contribution, Query
 
 SLAB_USERS = 2 ** (52 - MAX_BOUND_BITS)
@@ -32,7 +34,10 @@ SLAB_USERS = 2 ** (52 - MAX_BOUND_BITS)
 
 MAX_USERS = 2 ** (63 - MAX_BOUND_BITS)
 
-_GATHERED_ROWS = 256
+_GATHERED_ROWS = 32
+_RANGE_ENTRIES = 2**15
+_RANGES_PER_THREAD = 8
+_LANES = padded(1, np.float64)
 
 
 def empty_sums(query: Query) -> NDArray[np.int64]:
@@ -47,30 +52,41 @@ def add_exactly(sums: NDArray[np.int64], contribution: Contribution, query: Quer
         raise ValueError(f"one release can hold at most {MAX_USERS} users")
     threads = threads or os.cpu_count() or 1
     if query.form == "symmetric":
-        pointers, positions, rows = pattern.by_item
-
-        def add_items(start: int, stop: int) -> None:
-            _add_symmetric(
-                sums, pointers, positions, rows, contribution.coefficients, contribution.vectors, start, stop
-            )
-
-        _in_threads(add_items, _balanced(pointers, threads, query.n_items))
+        _add_matrices(sums, contribution, threads)
     else:
+        _add_vectors(sums, contribution, threads)
 
-        def slab(start: int, stop: int) -> NDArray[np.float64]:
-            part = np.zeros(sums.shape)
-            _add_vectors(
-                part,
-                pattern.indptr[start : stop + 1],
-                pattern.items,
-                contribution.coefficients,
-                contribution.vectors[start:stop],
-            )
-            return part
 
-        slabs = max(threads, -(-pattern.n_users // SLAB_USERS))
-        for part in _in_threads(slab, _balanced(pattern.indptr, slabs, SLAB_USERS)):
-            sums += part.astype(np.int64)
+def _add_matrices(sums: NDArray[np.int64], contribution: Contribution, threads: int) -> None:
+    """Each thread takes ranges of the entries, ordered by item. Items cut by the ends of a range come last."""
+    pointers, positions, rows = contribution.pattern.by_item
+
+    def part(first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        cut = np.searchsorted(pointers, [first, last - 1], side="right") - 1
+        ends = np.zeros((2, sums.shape[1]), np.int64)
+        entries = first, positions[first:last], rows[first:last]
+        _add_symmetric(sums, ends, cut, pointers, *entries, contribution.coefficients, contribution.vectors)
+        return cut, ends
+
+    fair = -(-len(rows) // (_RANGES_PER_THREAD * threads))
+    edges = [*range(0, len(rows), max(1, min(fair, _RANGE_ENTRIES, SLAB_USERS))), len(rows)]
+    for cut, ends in _in_threads(part, list(pairwise(edges)), threads):
+        np.add.at(sums, cut, ends)
+
+
+def _add_vectors(sums: NDArray[np.int64], contribution: Contribution, threads: int) -> None:
+    """Each thread takes a slab of users and fills a table of its own."""
+    pattern = contribution.pattern
+
+    def slab(start: int, stop: int) -> NDArray[np.float64]:
+        part = np.zeros(sums.shape)
+        indptr, vectors = pattern.indptr[start : stop + 1], contribution.vectors[start:stop]
+        _add_slab(part, indptr, pattern.items, contribution.coefficients, vectors)
+        return part
+
+    slabs = max(threads, -(-pattern.n_users // SLAB_USERS))
+    for part in _in_threads(slab, _balanced(pattern.indptr, slabs, SLAB_USERS), threads):
+        sums += part.astype(np.int64)
 
 
 def _balanced(pointers: NDArray[np.int64], parts: int, longest: int) -> list[tuple[int, int]]:
@@ -82,13 +98,13 @@ def _balanced(pointers: NDArray[np.int64], parts: int, longest: int) -> list[tup
     return list(pairwise(edges))
 
 
-def _in_threads(work: Callable[[int, int], Any], ranges: list[tuple[int, int]]) -> list[Any]:
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(max(1, len(ranges))) as pool:
-        return list(pool.map(lambda edge: work(*edge), ranges))
+def _in_threads(work: Callable[[int, int], Any], ranges: list[tuple[int, int]], threads: int) -> Iterator[Any]:
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(lambda edge: work(*edge), ranges)
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_vectors(part, indptr, items, coefficients, vectors):  # type: ignore[no-untyped-def]
+def _add_slab(part, indptr, items, coefficients, vectors):  # type: ignore[no-untyped-def]
     """part[j] += c_ij * x_i, user by user."""
     dimension = vectors.shape[1]
     vector = np.empty(dimension)
@@ -103,24 +119,35 @@ def _add_vectors(part, indptr, items, coefficients, vectors):  # type: ignore[no
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_symmetric(sums, pointers, positions, rows, coefficients, vectors, start, stop):  # type: ignore[no-untyped-def]
-    """sums[j] += upper triangle of sum_i c_ij u_i u_i^T, item by item, as products of gathered blocks."""
+def _add_symmetric(sums, ends, cut, pointers, first, positions, rows, coefficients, vectors):  # type: ignore[no-untyped-def]
+    """sums[j] += upper triangle of sum_i c_ij u_i u_i^T, for a range of entries that starts at `first`.
+
+    The first and the last item of the range may have entries outside: they go to `ends`. The range has at most
+    `SLAB_USERS` entries.
+    """
     dimension = vectors.shape[1]
-    plain = np.empty((_GATHERED_ROWS, dimension))
-    scaled = np.empty((_GATHERED_ROWS, dimension))
-    product = np.empty((dimension, dimension))
-    for j in range(start, stop):
-        for first in range(pointers[j], pointers[j + 1], _GATHERED_ROWS):
-            last = min(first + _GATHERED_ROWS, pointers[j + 1])
-            for e in range(first, last):
-                coefficient = np.float64(coefficients[positions[e]])
+    width = -(-dimension // _LANES) * _LANES
+    plain = np.zeros((_GATHERED_ROWS, width))
+    scaled = np.zeros((_GATHERED_ROWS, width))
+    product = np.empty((width, width))
+    weights = np.empty(len(rows))
+    for e in range(len(rows)):  # ahead of the rest, because it waits for memory
+        weights[e] = coefficients[positions[e]]
+    for j in range(cut[0], cut[1] + 1):
+        product[:] = 0
+        stop = min(len(rows), pointers[j + 1] - first)
+        for block in range(max(0, pointers[j] - first), stop, _GATHERED_ROWS):
+            depth = min(_GATHERED_ROWS, stop - block)
+            for e in range(depth):
+                weight, vector = weights[block + e], vectors[rows[block + e]]
                 for k in range(dimension):
-                    value = np.float64(vectors[rows[e], k])
-                    plain[e - first, k] = value
-                    scaled[e - first, k] = coefficient * value
-            np.dot(scaled[: last - first].T, plain[: last - first], product)
-            column = 0
-            for k in range(dimension):
-                for other in range(k, dimension):
-                    sums[j, column] += np.int64(product[k, other])
-                    column += 1
+                    value = np.float64(vector[k])
+                    plain[e, k] = value
+                    scaled[e, k] = weight * value
+            add_product(product, scaled, plain, depth)
+        total = ends[0] if j == cut[0] else ends[1] if j == cut[1] else sums[j]
+        column = 0
+        for k in range(dimension):
+            for other in range(k, dimension):
+                total[column] += np.int64(product[k, other])
+                column += 1
