@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.methods.constraints import NOT_NEGATIVE, check_arguments
-from dpals.methods.dpals import DPALS, Costs, Doubles, Sample
+from dpals.methods.dpals import DPALS, Doubles, Sample
+from dpals.methods.dpals_settings import Costs
 from dpals.private.centering import offer_of_weights
 from dpals.private.sampling import adaptive_weights, on_items
 from dpals.public.item_step import most_frequent

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from dpals.errors import InputError
 from dpals.kernels.item_solve import solve_psd
 from dpals.methods.biases import release_mean
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, OneOf, Within, check_arguments
+from dpals.methods.constraints import check_arguments
+from dpals.methods.dpals_settings import CONSTRAINTS, Costs
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.initialization import LARGEST_COVARIANCE, noisy_power_iteration, private_pca
 from dpals.methods.paper_settings import private_settings
@@ -26,46 +27,6 @@ from dpals.release.contribution import Offer, Pattern, Query
 from dpals.release.mechanism import Door
 
 Doubles = NDArray[np.float64]
-
-
-_NOISE = Within(optional=True)
-CONSTRAINTS: dict[str, Within | OneOf] = {
-    "rank": COUNT,
-    "steps": COUNT,
-    "ridge": POSITIVE,
-    "user_ridge": Within(optional=True),
-    "user_exponent": NOT_NEGATIVE,
-    "item_exponent": NOT_NEGATIVE,
-    "typical_count": POSITIVE,
-    "unseen_weight": Within(closed=True, optional=True),
-    "row_clip": POSITIVE,
-    "entry_clip": Within(optional=True),
-    "ratings_per_user": COUNT,
-    "sampling": OneOf(("adaptive", "uniform")),
-    "frequent_fraction": Within(low=1e-9, high=1, closed=True),
-    "noise_ratio": POSITIVE,
-    "count_share": SHARE,
-    "mean_share": SHARE,
-    "unseen_share": SHARE,
-    "start": OneOf(("random", "power", "pca")),
-    "start_share": SHARE,
-    "start_scale": POSITIVE,
-    "gram_noise": _NOISE,
-    "moment_noise": _NOISE,
-    "count_noise": _NOISE,
-}
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What a release of each kind costs: before training counts, a mean and a start; in each step three sums."""
-
-    counts: int
-    mean: int
-    start: int
-    gram: int
-    moment: int
-    unseen: int
 
 
 @dataclass(frozen=True, eq=False)
