@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.same_ratings import assert_same_arrays
 
 from dpals import InputError, Ratings, read_ratings
 from dpals.intake import coding
@@ -49,13 +50,7 @@ def from_table(table: Table, **arguments: Any) -> Ratings:
 
 
 def assert_same(a: Ratings, b: Ratings) -> None:
-    for field in ("indptr", "indices", "values", "timestamps", "users", "items"):
-        left, right = getattr(a, field), getattr(b, field)
-        if left is None or right is None:
-            assert left is right
-        else:
-            assert left.dtype == right.dtype, field
-            np.testing.assert_array_equal(left, right)
+    assert_same_arrays(a, b)
     assert a.report == b.report
 
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
+from tests.same_ratings import assert_same_arrays
 
 from dpals import InputError, Ratings
 from dpals.ratings import ReadingReport
@@ -52,13 +53,7 @@ def as_dict(ratings: Ratings) -> dict[tuple[Any, Any], tuple[float | None, int |
 
 
 def assert_same(a: Ratings, b: Ratings) -> None:
-    for field in ("indptr", "indices", "values", "timestamps", "users", "items"):
-        left, right = getattr(a, field), getattr(b, field)
-        if left is None or right is None:
-            assert left is right
-        else:
-            assert left.dtype == right.dtype, field
-            np.testing.assert_array_equal(left, right)
+    assert_same_arrays(a, b)
     assert (a.rating_range, a.catalogue_declared) == (b.rating_range, b.catalogue_declared)
 
 
