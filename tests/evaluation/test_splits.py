@@ -7,7 +7,6 @@ from scipy.sparse import csr_array
 
 import dpals
 from dpals.evaluation.splits import (
-    keep_entries,
     keep_items,
     keep_users,
     liked,
@@ -75,7 +74,7 @@ def test_no_user_or_item_falls_into_one_part_more_than_by_chance(ratings):
 
 
 def test_nothing_kept_is_an_empty_part(ratings):
-    nothing = keep_entries(ratings, np.zeros(ratings.n_ratings, bool))
+    nothing = ratings.keep(np.zeros(ratings.n_ratings, bool))
     assert nothing.n_ratings == 0
     assert nothing.n_users == ratings.n_users
 

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpals
-from dpals.evaluation.splits import keep_entries
 from dpals.private.centering import (
     equal_weights,
     offer_of_mean,
@@ -61,6 +60,6 @@ def test_residuals_are_clipped_as_a_whole(table, bound):
 
 
 def test_users_without_ratings_offer_nothing():
-    empty = keep_entries(ratings_of([{0: 1.0}, {1: 2.0}]), np.array([False, True]))
+    empty = ratings_of([{0: 1.0}, {1: 2.0}]).keep(np.array([False, True]))
     assert user_offsets(empty, np.full(6, 3.0), 0.0).tolist() == pytest.approx([0.0, -1.0])
     assert offer_of_residuals(empty, np.full(1, 3.0), 1.0).coefficients.tolist() == [-1.0]

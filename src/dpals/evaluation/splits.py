@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpals.errors import InputError
 from dpals.kernels.hashing import hashed_uniform, id_hashes
+from dpals.private.sampling import on_items
 from dpals.ratings import Ratings
 
 _DRAW_OF_USERS, _DRAW_OF_TARGETS = np.array(1), np.array(2)
@@ -179,14 +180,7 @@ def keep_items(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:
 
     The result has `catalogue_declared` False, because the choice may come from the data.
     """
-    entries = ratings.keep(chosen[ratings.indices])
-    new_index = np.cumsum(chosen, dtype=np.int32) - np.int32(1)
-    return replace(entries, items=ratings.items[chosen], indices=new_index[entries.indices], catalogue_declared=False)
-
-
-def keep_entries(ratings: Ratings, keep: NDArray[np.bool_]) -> Ratings:
-    """The ratings for which `keep` is true, with the same users and items."""
-    return ratings.keep(keep)
+    return replace(on_items(ratings, chosen), catalogue_declared=False)
 
 
 def pairs(ratings: Ratings) -> tuple[NDArray[np.generic], NDArray[np.generic]]:

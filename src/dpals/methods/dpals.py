@@ -15,10 +15,10 @@ from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.initialization import LARGEST_COVARIANCE, noisy_power_iteration, private_pca
 from dpals.methods.paper_settings import private_settings
 from dpals.model import FactorModel
-from dpals.private.centering import pattern_of
-from dpals.private.clipping import clip_entries, clip_rows
+from dpals.private.centering import clipped_entries, pattern_of
+from dpals.private.clipping import clip_rows
 from dpals.private.sampling import least_counted, on_items, uniform_sample
-from dpals.public.item_step import count_ridges, most_frequent, orthonormalised, projected, unpacked
+from dpals.public.item_step import count_ridges, frequent_size, most_frequent, orthonormalised, projected, unpacked
 from dpals.public.starting_points import random_factors
 from dpals.ratings import Ratings
 from dpals.release.accounting import COST_BITS, Budget, mu_of
@@ -175,7 +175,7 @@ class DPALS(PrivateEstimator):
 
     def _check(self, ratings: Ratings) -> None:
         check_arguments(self, CONSTRAINTS)
-        trained = int(np.ceil(round(self.frequent_fraction * ratings.n_items, 9)))
+        trained = frequent_size(ratings.n_items, self.frequent_fraction)
         if self.rank > (ratings.n_items if self.start == "random" else trained):
             raise InputError(f"rank {self.rank} is more than the number of items to train on")
         if self.start == "pca" and trained > LARGEST_COVARIANCE:
@@ -232,7 +232,7 @@ class DPALS(PrivateEstimator):
         ratings, rank = sample.ratings, self.rank
         pattern, n_items = pattern_of(ratings), ratings.n_items
         clip = self._entry_clip(ratings)
-        values = np.ones(ratings.n_ratings) if ratings.values is None else clip_entries(ratings.values - mean, clip)
+        values = clipped_entries(ratings, mean, clip)
 
         query = Query(
             f"Gram matrices, step {step}", n_items, sample.norm * self.row_clip**2, "symmetric", rank, sample.norm

@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.private.centering import pattern_of
-from dpals.private.clipping import clip_entries, clip_rows
+from dpals.private.centering import clipped_entries, pattern_of
+from dpals.private.clipping import clip_rows
 from dpals.private.sampling import uniform_sample
 from dpals.public.item_step import unpacked
 from dpals.public.starting_points import random_factors
@@ -54,7 +54,7 @@ def noisy_power_iteration(
     array of shape (n_items, rank) with orthonormal columns
     """
     sample = uniform_sample(ratings, ratings_per_user, seed)
-    values = _entries(sample, mean, entry_clip)
+    values = clipped_entries(sample, mean, entry_clip)
     matrix = sample.to_csr().astype(np.float64)
     matrix.data[:] = values
     longest_row = np.sqrt(ratings_per_user) * entry_clip
@@ -102,7 +102,7 @@ def private_pca(
         raise ValueError(f"private PCA publishes a matrix of items by items: {n_items} items are too many")
     sample = uniform_sample(ratings, ratings_per_user, seed)
     matrix = sample.to_csr().astype(np.float64)
-    matrix.data[:] = _entries(sample, mean, entry_clip)
+    matrix.data[:] = clipped_entries(sample, mean, entry_clip)
 
     def blocks() -> Iterator[Offer]:
         for start in range(0, sample.n_users, _BLOCK_USERS):
@@ -112,9 +112,3 @@ def private_pca(
     query = Query("covariance of items", 1, ratings_per_user * entry_clip**2, "symmetric", n_items)
     covariance = unpacked(door.release(query, blocks(), cost), n_items)[0]
     return np.linalg.eigh(covariance).eigenvectors[:, : -rank - 1 : -1]
-
-
-def _entries(ratings: Ratings, mean: float, entry_clip: float) -> Doubles:
-    if ratings.values is None:
-        return np.ones(ratings.n_ratings)
-    return clip_entries(ratings.values - mean, entry_clip)

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.kernels.rows import row_sums
+from dpals.private.clipping import clip_entries
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Pattern
 
@@ -38,6 +39,13 @@ def offer_of_mean(ratings: Ratings, middle: float, half_range: float) -> Offer:
     means = middle + user_offsets(ratings, np.full(ratings.n_items, middle), shrinkage=0.0)
     vectors = np.column_stack([means - middle, np.full(ratings.n_users, half_range)])
     return Offer(Pattern.one_item(ratings.n_users), np.ones(ratings.n_users), vectors)
+
+
+def clipped_entries(ratings: Ratings, mean: float, largest: float) -> FloatArray:
+    """Ratings around the mean, cut to [-largest, largest] after centring; ones for implicit feedback."""
+    if ratings.values is None:
+        return np.ones(ratings.n_ratings)
+    return clip_entries(ratings.values - mean, largest)
 
 
 def equal_weights(ratings: Ratings) -> FloatArray:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dpals.kernels.hashing import hashed_uniform, id_hashes
 from dpals.kernels.rows import row_sums
+from dpals.private.centering import per_entry
 from dpals.ratings import Ratings
 
 
@@ -33,7 +34,7 @@ def adaptive_weights(ratings: Ratings, popularity: NDArray[np.float64], exponent
     """Weights in proportion to popularity^-exponent, with squares that add up to 1 for each user."""
     weights = (np.maximum(popularity, 1.0) ** -exponent)[ratings.indices]
     norms = np.sqrt(row_sums(ratings.indptr, weights**2))
-    result: NDArray[np.float64] = weights / np.repeat(np.maximum(norms, 1e-300), np.diff(ratings.indptr))
+    result: NDArray[np.float64] = weights / per_entry(ratings, np.maximum(norms, 1e-300))
     return result
 
 

@@ -6,9 +6,14 @@ from numpy.typing import NDArray
 Doubles = NDArray[np.float64]
 
 
+def frequent_size(n_items: int, fraction: float) -> int:
+    """ceil(fraction * n_items), but at least 1; rounded first, because 0.07 * 100 is above 7 in floats."""
+    return max(1, int(np.ceil(round(fraction * n_items, 9))))
+
+
 def most_frequent(counts: Doubles, fraction: float) -> NDArray[np.bool_]:
     """The ceil(fraction * m) items with the largest released counts."""
-    size = max(1, int(np.ceil(round(fraction * len(counts), 9))))
+    size = frequent_size(len(counts), fraction)
     chosen = np.zeros(len(counts), bool)
     chosen[np.argsort(-counts, kind="stable")[:size]] = True
     return chosen
