@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dpals.methods.als import ALS as ALS
     from dpals.methods.biases import PrivateBiases as PrivateBiases
     from dpals.methods.dpals import DPALS as DPALS
+    from dpals.methods.pooled_dpals import PooledDPALS as PooledDPALS
     from dpals.model import FactorModel as FactorModel
     from dpals.model import load as load
     from dpals.ratings import Ratings as Ratings
@@ -35,6 +36,7 @@ _HOMES = {
     "InputError": "dpals.errors",
     "Ledger": "dpals.release.ledger",
     "LedgerDamaged": "dpals.release.ledger",
+    "PooledDPALS": "dpals.methods.pooled_dpals",
     "PrivacyBudgetExceeded": "dpals.release.accounting",
     "PrivateBiases": "dpals.methods.biases",
     "Ratings": "dpals.ratings",

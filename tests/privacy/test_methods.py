@@ -21,6 +21,9 @@ METHODS = {
         None, 1e-5, **SMALL, gram_noise=20.0, moment_noise=10.0, count_noise=20.0, unseen_weight=0.1
     ),
     "AdaDPALS": dpals.AdaDPALS(2.0, 1e-5, **SMALL),
+    "PooledDPALS": dpals.PooledDPALS(2.0, 1e-5, rank=2, steps=3),
+    "PooledDPALS, its own rank": dpals.PooledDPALS(50.0, 1e-5, steps=2),
+    "PooledDPALS, biases alone": dpals.PooledDPALS(2.0, 1e-5, rank=0, steps=2),
 }
 IMPLICIT = {
     "DPALS": dpals.DPALS(2.0, 1e-5, **SMALL),

@@ -29,6 +29,7 @@ def solve_rows(
     base: Floats,
     *,
     ridged: int | None = None,
+    inverses: Floats | None = None,
     threads: int | None = None,
 ) -> Floats:
     """Solve (sum_j f_j f_j^T + base + ridge_i I) x_i = sum_j t_ij f_j for every row i, j over its entries.
@@ -49,6 +50,9 @@ def solve_rows(
     ridged
         How many of the leading coordinates get the row's ridge; all by default. The others, biases for
         instance, have theirs in `base`.
+    inverses
+        Filled, where given, with the inverse of each row's system on the ridged coordinates: its upper triangle,
+        one line per row. Rows without a solution keep what was there.
     threads
         How many to use; all cores by default.
 
@@ -65,8 +69,10 @@ def solve_rows(
     common[:rank, :rank] = base
     n_ridged = rank if ridged is None else ridged
 
+    wanted = np.empty((0, 0), np.float32) if inverses is None else inverses
+
     def work(start: int, stop: int) -> None:
-        _solve(indptr, indices, targets, features, ridges, common, n_ridged, start, stop, solutions)
+        _solve(indptr, indices, targets, features, ridges, common, n_ridged, start, stop, solutions, wanted)
 
     in_threads(work, indptr, threads)
     return solutions
@@ -85,7 +91,7 @@ def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], thr
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _solve(indptr, indices, targets, features, ridges, common, ridged, start, stop, solutions):  # type: ignore[no-untyped-def]
+def _solve(indptr, indices, targets, features, ridges, common, ridged, start, stop, solutions, inverses):  # type: ignore[no-untyped-def]
     rank, width = features.shape[1], len(common)
     depth = max(_LANES, _GATHERED_FLOATS // width)
     gathered = np.zeros((depth, width), np.float32)
@@ -93,6 +99,7 @@ def _solve(indptr, indices, targets, features, ridges, common, ridged, start, st
     system = np.zeros((width, width + _LANES), np.float32)
     moments = np.empty((1, width), np.float32)
     scratch = np.empty((1, width), np.float32)
+    root = np.empty((width, width), np.float32)
     for i in range(start, stop):
         if indptr[i] == indptr[i + 1]:
             continue
@@ -118,3 +125,27 @@ def _solve(indptr, indices, targets, features, ridges, common, ridged, start, st
         if solve_positive(system, moments, scratch):
             for k in range(rank):
                 solutions[i, k] = moments[0, k]
+            if len(inverses):
+                _invert(system, scratch, rank, ridged, root, inverses[i])
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _invert(factor, reciprocals, rank, size, root, inverse):  # type: ignore[no-untyped-def]
+    """Upper triangle of the leading block of (R^T R)^-1 from R, as S S^T with S = R^-1."""
+    for i in range(rank - 1, -1, -1):
+        for j in range(rank):
+            root[i, j] = 0
+        root[i, i] = 1
+        for k in range(i + 1, rank):
+            for j in range(k, rank):
+                root[i, j] -= factor[i, k] * root[k, j]
+        for j in range(i, rank):
+            root[i, j] *= reciprocals[0, i]
+    place = 0
+    for i in range(size):
+        for j in range(i, size):
+            total = np.float32(0)
+            for k in range(j, rank):
+                total += root[i, k] * root[j, k]
+            inverse[place] = total
+            place += 1

@@ -1,4 +1,4 @@
-"""Sums over the rows of a CSR layout."""
+"""Sums and products along the rows of a CSR layout."""
 
 from typing import Any
 
@@ -52,3 +52,31 @@ def _row_norms(matrix, result):  # type: ignore[no-untyped-def]
         for k in range(matrix.shape[1]):
             total += np.float64(matrix[i, k]) * np.float64(matrix[i, k])
         result[i] = np.sqrt(total)
+
+
+def entry_products(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], left: NDArray[np.float32], right: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """left[i] . right[j] for every entry (i, j).
+
+    Examples
+    --------
+    >>> left, right = np.eye(2, dtype=np.float32), np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+    >>> entry_products(np.array([0, 2, 3]), np.array([0, 2, 1], np.int32), left, right)
+    array([1., 5., 4.], dtype=float32)
+    """
+    result = np.empty(len(indices), np.float32)
+    _entry_products(indptr, indices, left, right, result)
+    return result
+
+
+@numba.njit(cache=True, nogil=True)
+def _entry_products(indptr, indices, left, right, result):  # type: ignore[no-untyped-def]
+    for i in range(len(indptr) - 1):
+        row = left[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            other = right[indices[e]]
+            total = np.float32(0)
+            for k in range(len(row)):
+                total += row[k] * other[k]
+            result[e] = total

@@ -118,10 +118,15 @@ class PrivateBiases(PrivateEstimator):
 
 
 def release_mean(door: Door, ratings: Ratings, cost: int) -> float:
-    """The mean of the users' means, which each user moves by at most half the range over the number of users."""
+    """The mean of the users' means, which each user moves by at most half the range over the number of users.
+
+    It is drawn toward the middle of the range where noise is as large as the number of users.
+    """
     assert ratings.rating_range is not None
     low, high = ratings.rating_range
     middle, half_range = (low + high) / 2, (high - low) / 2
     query = Query("global mean", 1, half_range * np.sqrt(2), "vector", 2)
     total, users = door.release(query, offer_of_mean(ratings, middle, half_range), cost)[0]
-    return float(np.clip(middle + half_range * total / max(users, half_range), low, high))
+    noise = door.releases[-1].sigma
+    away = half_range * shrunken_ratio(np.array([total]), np.array([users]), noise, 1.0, noise)[0]
+    return float(np.clip(middle + away, low, high))

@@ -39,8 +39,8 @@ class UserProblem:
     base: Floats
     ridged: int
 
-    def solve(self, ratings: Ratings, threads: int | None = None) -> Floats:
-        """One vector per user; zero for users without ratings."""
+    def solve(self, ratings: Ratings, threads: int | None = None, inverses: Floats | None = None) -> Floats:
+        """One vector per user; zero for users without ratings. `inverses` is as in `solve_rows`."""
         values = np.ones(ratings.n_ratings, np.float32) if ratings.values is None else ratings.values
         targets = values - self.offsets[ratings.indices]
         counts = np.diff(ratings.indptr)
@@ -53,5 +53,6 @@ class UserProblem:
             ridges,
             self.base,
             ridged=self.ridged,
+            inverses=inverses,
             threads=threads,
         )

@@ -1,0 +1,285 @@
+"""Our own method: pooled Gram matrices, one clip per user, many small steps whose evidence adds up."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.errors import InputError
+from dpals.methods.biases import release_mean
+from dpals.methods.constraints import check_arguments
+from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.pooled_settings import CONSTRAINTS, Costs, StepCosts, split_budget, suitable_rank
+from dpals.model import FactorModel
+from dpals.private.centering import offer_of_weights
+from dpals.private.pooled import Bounds, Participants
+from dpals.public.evidence import Evidence
+from dpals.public.pooled import PooledGram, add_moments, bias_guesses
+from dpals.public.starting_points import random_factors
+from dpals.ratings import Ratings
+from dpals.release.contribution import Query
+from dpals.release.mechanism import Door
+
+Doubles = NDArray[np.float64]
+
+_WIDEST = 20.0  # users whose weights add up to more count as this in pooled sums; about 400 ratings
+_CONSTANT = 0.7  # the coordinate beside a user's vector that learns biases; vectors have unit variance
+_START = 0.045  # root mean square of the first factors, as a share of half the rating range
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """What was released before the first step: all that the steps know about the items and users at large."""
+
+    mean: float
+    popularity: Doubles
+    weights: Doubles
+    weight_noise: float
+    breadth: float
+
+
+@dataclass(eq=False)
+class Progress:
+    """The model in training, and the evidence behind it. Everything in it is public."""
+
+    factors: Doubles
+    biases: Doubles
+    about_factors: Evidence
+    about_biases: Evidence
+    prior: Doubles
+
+
+class PooledDPALS(PrivateEstimator):
+    """Private matrix completion in which items share what their own data could not pay for.
+
+    Users fit their vectors to their own ratings, and each adds to every item residual times vector, with weights
+    that favour rare items and one clip of the whole contribution. Every item's Gram matrix is taken as its
+    released weight times one matrix that all items share, so that nearly all of the budget goes to the right-hand
+    sides. Releases add up: item factors and biases are the best guess from all that was released, given how much
+    noise it carries. Little budget or little data gives a model close to users' means, never a wild one.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy budget.
+    rank
+        Length of the vectors. By default it is chosen from the released weights of the items, after the budget:
+        `get_params` then shows the choice. 0 is a model of biases alone.
+    steps
+        Number of releases of right-hand sides.
+    growth
+        Each step may cost so many times what the one before cost: early ones only need to find the direction.
+    weight_exponent
+        a: a rating's weight is in proportion to the popularity of its item to the power -a.
+    clip
+        Largest contribution of a user, in units of what a typical user has to offer.
+    noise_scale, taste_scale, bias_scale
+        What is expected before looking, as standard deviations in units of half the rating range: of a rating
+        around its prediction, of what tastes explain, and of item biases.
+    user_bias_ridge
+        Ratings worth of evidence that a user's own bias starts with.
+    caution
+        Where a step lies between Newton's method (0, unstable) and expectation maximisation (1, slow).
+    fading, settling
+        In the first `settling` of the steps the evidence about factors is multiplied by `fading` before each
+        step, because users' vectors still change a lot.
+    mean_share, weight_share, bias_share
+        Shares of the budget for the global mean, for the items' popularity and weights, and for a first round
+        of biases. The steps get the rest.
+    gram_share
+        Share of each step for what all items share.
+    seed
+        Chooses where factors start. It is public.
+    insecure_seed
+        Repeatable noise, for tests and simulated data: the model is then not private and says so.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=2000, n_items=100, mean_ratings=25, seed=1)
+    >>> model = dpals.PooledDPALS(epsilon=1.0, delta=1e-5).fit(ratings)
+    >>> model.privacy.epsilon <= 1.0
+    True
+    """
+
+    rank_: int
+
+    def __init__(
+        self,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        *,
+        rank: int | None = None,
+        steps: int = 16,
+        growth: float = 1.15,
+        weight_exponent: float = 0.3,
+        clip: float = 0.5,
+        noise_scale: float = 0.33,
+        taste_scale: float = 0.2,
+        bias_scale: float = 0.25,
+        user_bias_ridge: float = 3.0,
+        caution: float = 0.3,
+        fading: float = 0.5,
+        settling: float = 0.6,
+        mean_share: float = 0.005,
+        weight_share: float = 0.065,
+        bias_share: float = 0.04,
+        gram_share: float = 0.03,
+        seed: int = 0,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rank = rank
+        self.steps = steps
+        self.growth = growth
+        self.weight_exponent = weight_exponent
+        self.clip = clip
+        self.noise_scale = noise_scale
+        self.taste_scale = taste_scale
+        self.bias_scale = bias_scale
+        self.user_bias_ridge = user_bias_ridge
+        self.caution = caution
+        self.fading = fading
+        self.settling = settling
+        self.mean_share = mean_share
+        self.weight_share = weight_share
+        self.bias_share = bias_share
+        self.gram_share = gram_share
+        self.seed = seed
+        self.insecure_seed = insecure_seed
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments; after `fit` with the rank that was chosen in place of None."""
+        parameters = super().get_params(deep)
+        if self.rank is None:
+            parameters["rank"] = getattr(self, "rank_", None)
+        return parameters
+
+    def _check(self, ratings: Ratings) -> None:
+        check_arguments(self, CONSTRAINTS)
+        if ratings.rating_range is None:
+            raise InputError("PooledDPALS needs ratings; this data is implicit feedback: use DPALS")
+        if self.rank is not None and self.rank > ratings.n_items:
+            raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
+        if self.mean_share + self.weight_share + self.bias_share >= 1:
+            raise ValueError("mean_share, weight_share and bias_share must leave something of the budget")
+
+    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
+        shares = (self.mean_share, self.weight_share, self.bias_share, self.gram_share)
+        costs = split_budget(door.budget, self.steps, self.growth, *shares)
+        known, people = self._catalogue(ratings, door, costs)
+        weights, n_items = np.maximum(known.weights, 0.0), ratings.n_items
+        rank = self.rank
+        if rank is None:
+            rank = min(suitable_rank(known.weights, known.weight_noise, door.budget), n_items)
+
+        progress = Progress(
+            factors=np.zeros((n_items, 0)),
+            biases=np.zeros(n_items),
+            about_factors=Evidence.none(weights, 0),
+            about_biases=Evidence.none(weights, 1),
+            prior=np.zeros((0, 0)),
+        )
+        self._step(people, known, progress, door, costs.biases, "biases alone")
+        half_range = _half_range(ratings)
+        progress.factors = _START * half_range * random_factors(n_items, rank, self.seed)
+        progress.about_factors = Evidence.none(weights, rank)
+        progress.prior = np.eye(rank) * (self.taste_scale * half_range) ** 2 / max(rank, 1)
+        for number, cost in enumerate(costs.steps, 1):
+            if number <= self.settling * self.steps:
+                progress.about_factors.fade(self.fading)
+            self._step(people, known, progress, door, cost, f"step {number}")
+        self.rank_ = rank
+        return self._model(ratings, progress, known.mean)
+
+    def _catalogue(self, ratings: Ratings, door: Door, costs: Costs) -> tuple[Catalogue, Participants]:
+        """What is known before the first step, and the users with the weights that follow from it."""
+        mean = release_mean(door, ratings, costs.mean)
+        query = Query("popularity of the items", ratings.n_items, 1.0)
+        released = door.release(query, offer_of_weights(ratings), costs.popularity)[:, 0]
+        popularity = np.maximum(released, door.releases[-1].sigma)
+        people = Participants.of(ratings, popularity**-self.weight_exponent, _WIDEST)
+
+        query = Query("weights of the items", ratings.n_items, 1.0)
+        weights = door.release(query, people.offer_of_weights(), costs.weights)[:, 0]
+        weight_noise = door.releases[-1].sigma
+        query = Query("breadth of all users", 1, 1.0)
+        breadth = door.release(query, people.offer_of_breadths(), costs.breadths)[0, 0]
+        breadth = max(float(breadth), door.releases[-1].sigma)
+        return Catalogue(mean, popularity, weights, weight_noise, breadth), people
+
+    def _step(
+        self, people: Participants, known: Catalogue, progress: Progress, door: Door, cost: StepCosts, name: str
+    ) -> None:
+        """Release residual times vector for every item, and learn from it."""
+        half_range, rank = _half_range(people.ratings), progress.factors.shape[1]
+        # A user's vector has unit variance in each direction, of which about half is known to the user.
+        length = np.sqrt(rank / 2 + _CONSTANT**2)
+        bounds = Bounds(
+            moments=self.clip * length * self.noise_scale * half_range,
+            gram=length**2 / 2,
+            covariance=0.3 * np.sqrt(rank),
+        )
+        problem = self._model(people.ratings, progress, known.mean).user_problem()
+        offers = people.step_offers(problem, rank, _CONSTANT, bounds)
+
+        query = Query(f"Gram matrix of all users, {name}", 1, bounds.gram, "symmetric", rank + 1)
+        gram = door.release(query, offers.gram, cost.gram)[0]
+        covariance = np.zeros(0)
+        if rank:
+            query = Query(f"uncertainty of all users, {name}", 1, bounds.covariance, "vector", rank * (rank + 1) // 2)
+            covariance = door.release(query, offers.covariance, cost.covariance)[0]
+        pooled = PooledGram.of(gram, covariance, known.breadth, _CONSTANT)
+        query = Query(
+            f"right-hand sides, {name}",
+            len(known.weights),
+            bounds.moments,
+            "vector",
+            rank + 1,
+            coefficient_norm=bounds.moments / length,
+        )
+        moments = door.release(query, offers.moments, cost.moments)
+        noise = door.releases[-1].sigma
+        self._learn_biases(progress, known, moments[:, rank], pooled.scale * _CONSTANT, noise, half_range)
+        if rank:
+            add_moments(progress.about_factors, moments[:, :rank], progress.factors, pooled, noise, self.caution)
+            basis = pooled.whitening()
+            progress.factors = progress.about_factors.posterior(progress.prior) @ basis
+            progress.about_factors.turn(basis)
+            progress.prior = basis @ progress.prior @ basis
+
+    def _learn_biases(
+        self,
+        progress: Progress,
+        known: Catalogue,
+        moments: Doubles,
+        response: float,
+        noise: float,
+        half_range: float,
+    ) -> None:
+        variance = (self.bias_scale * half_range) ** 2
+        evidence = progress.about_biases
+        # An item's weight is noisy as well: its error, times a bias, adds to the noise.
+        noise = np.sqrt(noise**2 + (known.weight_noise * response) ** 2 * variance)
+        observed = moments + evidence.weights * response * progress.biases
+        evidence.add(observed[:, None], np.array([[response]]), noise)
+        progress.biases = bias_guesses(evidence, known.popularity, variance)
+
+    def _model(self, ratings: Ratings, progress: Progress, mean: float) -> FactorModel:
+        return FactorModel(
+            items=ratings.items,
+            item_factors=progress.factors.astype(np.float32),
+            item_biases=progress.biases.astype(np.float32),
+            global_mean=mean,
+            user_ridge=(self.noise_scale * _half_range(ratings)) ** 2,
+            user_bias_ridge=self.user_bias_ridge,
+            rating_range=ratings.rating_range,
+        )
+
+
+def _half_range(ratings: Ratings) -> float:
+    assert ratings.rating_range is not None
+    low, high = ratings.rating_range
+    return (high - low) / 2

@@ -1,0 +1,94 @@
+"""What users offer to PooledDPALS: their residuals times their vectors, and what these vectors are like."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.kernels.rows import entry_products, row_norms, row_sums
+from dpals.private.centering import pattern_of, per_entry
+from dpals.private.user_step import UserProblem
+from dpals.ratings import Ratings
+from dpals.release.contribution import Offer, Pattern
+
+Doubles = NDArray[np.float64]
+
+_JUST_BELOW = 1 - 1e-9  # so that rounding on the door's grid does not scale a user down once more
+
+
+class Bounds(NamedTuple):
+    """How much one user may add to each of the three releases of a step."""
+
+    moments: float
+    gram: float
+    covariance: float
+
+
+class StepOffers(NamedTuple):
+    """What all users offer in one step."""
+
+    moments: Offer
+    gram: Offer
+    covariance: Offer
+
+
+@dataclass(frozen=True, eq=False)
+class Participants:
+    """All users with the weights of their ratings, which stay the same for the whole training.
+
+    Each user's weights have squares that add up to 1. A user's breadth is the sum of the weights as a share of
+    `widest`, at most 1: how much the user says about all items together.
+    """
+
+    ratings: Ratings
+    pattern: Pattern
+    weights: Doubles
+    breadths: Doubles
+
+    @classmethod
+    def of(cls, ratings: Ratings, item_weights: Doubles, widest: float) -> "Participants":
+        """Weights in proportion to public weights of the items."""
+        weights = item_weights[ratings.indices]
+        lengths = np.sqrt(row_sums(ratings.indptr, weights**2))
+        weights /= np.maximum(per_entry(ratings, lengths), 1e-300)
+        breadths = np.minimum(row_sums(ratings.indptr, weights) / widest, 1.0)
+        return cls(ratings, pattern_of(ratings), weights, breadths)
+
+    def offer_of_weights(self) -> Offer:
+        """The weights themselves. Norm at most 1."""
+        return Offer(self.pattern, self.weights)
+
+    def offer_of_breadths(self) -> Offer:
+        """One number of at most 1 for each user."""
+        return Offer(Pattern.one_item(self.ratings.n_users), self.breadths)
+
+    def step_offers(self, problem: UserProblem, rank: int, bias_scale: float, bounds: Bounds) -> StepOffers:
+        """Offers of one step: moments c_ij x_i, the Gram matrix of the x_i, and the uncertainty of the u_i.
+
+        With x_i = (u_i, bias_scale), the user's vector and a constant for the item's bias, and residuals e_ij of
+        the user's own fit, c_ij = f_i w_ij e_ij, where f_i <= 1 scales the whole contribution to its bound. The
+        same f_i, times the user's breadth, weighs the other two.
+        """
+        ratings, n_users = self.ratings, self.ratings.n_users
+        inverses = np.zeros((n_users, rank * (rank + 1) // 2), np.float32)
+        solved = problem.solve(ratings, inverses=inverses if rank else None)
+        values = np.ones(ratings.n_ratings, np.float32) if ratings.values is None else ratings.values
+        predictions = entry_products(ratings.indptr, ratings.indices, solved, problem.features)
+        coefficients = self.weights * (values - problem.offsets[ratings.indices] - predictions)
+        vectors = np.column_stack([solved[:, :rank], np.full(n_users, bias_scale)]).astype(np.float64)
+
+        lengths = row_norms(vectors)
+        norms = np.sqrt(row_sums(ratings.indptr, coefficients**2)) * lengths
+        scales = np.minimum(1.0, bounds.moments / np.maximum(norms, 1e-300)) * _JUST_BELOW
+        coefficients *= per_entry(ratings, scales)
+
+        everyone, parts = Pattern.one_item(n_users), self.breadths * scales
+        gram_parts = np.minimum(parts, bounds.gram * _JUST_BELOW / np.maximum(lengths**2, 1e-300))
+        spreads = problem.ridge * row_norms(inverses)
+        covariance_parts = np.minimum(parts, bounds.covariance * _JUST_BELOW / np.maximum(spreads, 1e-300))
+        return StepOffers(
+            moments=Offer(self.pattern, coefficients, vectors),
+            gram=Offer(everyone, gram_parts, vectors),
+            covariance=Offer(everyone, covariance_parts, problem.ridge * inverses),
+        )

@@ -1,0 +1,69 @@
+"""What noisy releases say about the items, put together by Bayes' rule."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Evidence:
+    """Observations y_j = A_j v_j R + noise of variance s^2, over several releases, about one vector v_j per item.
+
+    All items share the response R of a release and differ in their weight A_j only, so that one small matrix
+    holds the precision of all of them.
+
+    Parameters
+    ----------
+    weights
+        A_j, one per item.
+    information
+        Sum over the releases of A_j y_j R^T / s^2.
+    precision
+        Sum over the releases of R R^T / s^2; item j has A_j^2 times this.
+    """
+
+    weights: Doubles
+    information: Doubles
+    precision: Doubles
+
+    @classmethod
+    def none(cls, weights: Doubles, rank: int) -> "Evidence":
+        return cls(weights, np.zeros((len(weights), rank)), np.zeros((rank, rank)))
+
+    def add(self, observations: Doubles, response: Doubles, noise: float) -> None:
+        """Take in one release."""
+        self.information += self.weights[:, None] * (observations @ response.T) / noise**2
+        self.precision += response @ response.T / noise**2
+
+    def fade(self, keep: float) -> None:
+        """Trust what was learned so far less: users' vectors have moved since."""
+        self.information *= keep
+        self.precision *= keep
+
+    def turn(self, basis: Doubles) -> None:
+        """Express v_j as v_j B, for an invertible symmetric B."""
+        inverse = np.linalg.inv(basis)
+        self.information = self.information @ inverse
+        self.precision = inverse @ self.precision @ inverse
+
+    def posterior(self, prior: Doubles, mean: Doubles | None = None) -> Doubles:
+        """Best guess at the vectors, if they have this covariance and mean (0 if not given) before any release.
+
+        Examples
+        --------
+        >>> known = Evidence.none(np.array([0.0, 1.0, 100.0]), rank=1)
+        >>> known.add(np.array([[9.0], [2.0], [200.0]]), np.eye(1), noise=1.0)
+        >>> known.posterior(prior=np.eye(1)).round(2).ravel()
+        array([0., 1., 2.])
+        """
+        root = np.linalg.cholesky(prior)
+        values, vectors = np.linalg.eigh(root.T @ self.precision @ root)
+        basis = root @ vectors  # in it the prior is the identity, and the precision diagonal
+        squares = self.weights[:, None] ** 2
+        start = np.zeros_like(self.information) if mean is None else mean
+        surprise = (self.information - squares * (start @ self.precision)) @ basis
+        result: Doubles = start + surprise / (1 + squares * np.maximum(values, 0.0)) @ basis.T
+        return result

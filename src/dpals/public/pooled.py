@@ -1,0 +1,85 @@
+"""The public half of a PooledDPALS step: from released sums to item factors and biases."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.public.evidence import Evidence
+from dpals.public.item_step import projected, unpacked
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PooledGram:
+    """What all users' vectors look like together, per unit of item weight.
+
+    Parameters
+    ----------
+    vectors
+        Mean of u_i u_i^T.
+    covariance
+        Mean of the uncertainty of the u_i.
+    scale
+        Mean of the factors by which users were scaled down.
+    """
+
+    vectors: Doubles
+    covariance: Doubles
+    scale: float
+
+    @classmethod
+    def of(cls, gram: Doubles, covariance: Doubles, total: float, bias_scale: float) -> "PooledGram":
+        """From the released triangles and the released sum of breadths.
+
+        Matrices are made positive with eigenvalues of at least a thousandth of the largest, as noise demands.
+        """
+        rank = int(np.sqrt(2 * len(covariance) + 0.25))
+        everything = _positive(unpacked(gram, rank + 1) / total)
+        scale = everything[-1, -1] / bias_scale**2
+        spread = _positive(unpacked(covariance, rank) / total) if rank else np.zeros((0, 0))
+        return cls(everything[:rank, :rank], spread, float(scale))
+
+    def whitening(self) -> Doubles:
+        """The symmetric B for which the u_i B^-1 have unit second moments, their uncertainty counted in."""
+        values, vectors = np.linalg.eigh((self.vectors + self.covariance) / self.scale)
+        root: Doubles = (vectors * np.sqrt(np.maximum(values, 0.01))) @ vectors.T
+        return root
+
+
+def add_moments(
+    known: Evidence, moments: Doubles, factors: Doubles, pooled: PooledGram, noise: float, caution: float
+) -> None:
+    """Take in released sums of w_ij e_ij u_i, where e_ij are residuals of the present factors.
+
+    A user's vector has seen the rating whose residual it is multiplied with. That pulls the sums by the users'
+    uncertainty times the present factors, so they are zero where A_j C v_j is taken off: the step solves
+    A_j (G + caution C) (new - old) = moments - A_j C old. A caution of 1 is expectation maximisation, which is
+    slow; 0 is Newton's method, which is unstable.
+    """
+    response = pooled.vectors + caution * pooled.covariance
+    pull = pooled.vectors - (1 - caution) * pooled.covariance
+    known.add(moments + known.weights[:, None] * (factors @ pull), response, noise)
+
+
+def bias_guesses(known: Evidence, popularity: Doubles, variance: float) -> Doubles:
+    """Item biases, shrunk toward a straight line in the logarithm of the items' popularity.
+
+    Items that many people rate are rated better, and of rarely rated ones little else is known.
+    """
+    precision = known.weights**2 * known.precision[0, 0]
+    measured = np.divide(known.information[:, 0], precision, out=np.zeros_like(precision), where=precision > 0)
+    # the weight of an item in the line: what is known of it, but not more than its own deviation leaves
+    trust = precision / (1 + variance * precision)
+    line = np.column_stack([np.ones(len(popularity)), np.log(popularity)])
+    # the line itself starts at 0, with the weight of one well-known item
+    system = line.T @ (trust[:, None] * line) + np.eye(2) / variance
+    trend = line @ np.linalg.solve(system, line.T @ (trust * measured))
+    return known.posterior(np.array([[variance]]), trend[:, None])[:, 0]
+
+
+def _positive(matrix: Doubles) -> Doubles:
+    positive = projected(matrix)
+    floor = max(1e-3 * float(np.linalg.eigvalsh(positive)[-1]), 1e-9)
+    return projected(positive - floor * np.eye(len(matrix))) + floor * np.eye(len(matrix))
