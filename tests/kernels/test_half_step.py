@@ -106,3 +106,19 @@ def test_ranges_cover_every_row_once(threads: int | None) -> None:
 def test_gathered_rows_fill_several_blocks() -> None:
     """The lengths above are of use only while a block is shorter than the longest row."""
     assert half_step._GATHERED_FLOATS // 8 < 1_500
+
+
+@pytest.mark.parametrize(("rank", "ridged"), [(1, 1), (7, 7), (9, 8), (16, 16), (41, 40)])
+def test_inverses_are_those_of_numpy(rank: int, ridged: int) -> None:
+    problem = Problem(rank)
+    if ridged < rank:
+        problem.base[-1, -1] += 0.7
+    inverses = np.full((len(problem.rows), ridged * (ridged + 1) // 2), -1, np.float32)
+    problem.solved(ridged=ridged, inverses=inverses)
+    for i, row in enumerate(problem.rows):
+        known = problem.features[row].astype(np.float64)
+        ridge = problem.ridges[i] * np.diag(np.arange(rank) < ridged)
+        inverse = np.linalg.inv(known.T @ known + problem.base + ridge)[
+            np.triu_indices(ridged)[0], np.triu_indices(ridged)[1]
+        ]
+        np.testing.assert_allclose(inverses[i], inverse if len(row) else -1, rtol=2e-3, atol=2e-4)

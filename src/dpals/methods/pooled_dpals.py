@@ -10,7 +10,7 @@ from dpals.errors import InputError
 from dpals.methods.biases import release_mean
 from dpals.methods.constraints import check_arguments
 from dpals.methods.estimator import PrivateEstimator
-from dpals.methods.pooled_settings import CONSTRAINTS, Costs, StepCosts, split_budget, suitable_rank
+from dpals.methods.pooled_settings import CONSTRAINTS, Costs, StepCosts, rises_above, split_budget, suitable_rank
 from dpals.model import FactorModel
 from dpals.private.centering import offer_of_weights
 from dpals.private.pooled import Bounds, Participants
@@ -104,6 +104,8 @@ class PooledDPALS(PrivateEstimator):
     """
 
     rank_: int
+    report_: str
+    """What could be learned at this budget, in words. It comes from released numbers and is public."""
 
     def __init__(
         self,
@@ -123,7 +125,7 @@ class PooledDPALS(PrivateEstimator):
         fading: float = 0.5,
         settling: float = 0.6,
         mean_share: float = 0.005,
-        weight_share: float = 0.065,
+        weight_share: float = 0.15,
         bias_share: float = 0.04,
         gram_share: float = 0.03,
         seed: int = 0,
@@ -170,10 +172,12 @@ class PooledDPALS(PrivateEstimator):
         shares = (self.mean_share, self.weight_share, self.bias_share, self.gram_share)
         costs = split_budget(door.budget, self.steps, self.growth, *shares)
         known, people = self._catalogue(ratings, door, costs)
-        weights, n_items = np.maximum(known.weights, 0.0), ratings.n_items
-        rank = self.rank
+        n_items, rank = ratings.n_items, self.rank
         if rank is None:
             rank = min(suitable_rank(known.weights, known.weight_noise, door.budget), n_items)
+        can_learn = rises_above(known.weights, known.weight_noise)
+        # Without weights nothing counts as evidence, and the model stays at users' means.
+        weights = np.maximum(known.weights, 0.0) * can_learn
 
         progress = Progress(
             factors=np.zeros((n_items, 0)),
@@ -192,6 +196,7 @@ class PooledDPALS(PrivateEstimator):
                 progress.about_factors.fade(self.fading)
             self._step(people, known, progress, door, cost, f"step {number}")
         self.rank_ = rank
+        self.report_ = _report(rank, weights, can_learn)
         return self._model(ratings, progress, known.mean)
 
     def _catalogue(self, ratings: Ratings, door: Door, costs: Costs) -> tuple[Catalogue, Participants]:
@@ -261,11 +266,9 @@ class PooledDPALS(PrivateEstimator):
     ) -> None:
         variance = (self.bias_scale * half_range) ** 2
         evidence = progress.about_biases
-        # An item's weight is noisy as well: its error, times a bias, adds to the noise.
-        noise = np.sqrt(noise**2 + (known.weight_noise * response) ** 2 * variance)
         observed = moments + evidence.weights * response * progress.biases
         evidence.add(observed[:, None], np.array([[response]]), noise)
-        progress.biases = bias_guesses(evidence, known.popularity, variance)
+        progress.biases = bias_guesses(evidence, known.popularity, variance, known.weight_noise)
 
     def _model(self, ratings: Ratings, progress: Progress, mean: float) -> FactorModel:
         return FactorModel(
@@ -277,6 +280,15 @@ class PooledDPALS(PrivateEstimator):
             user_bias_ridge=self.user_bias_ridge,
             rating_range=ratings.rating_range,
         )
+
+
+def _report(rank: int, weights: Doubles, can_learn: bool) -> str:
+    if not can_learn:
+        return (
+            "Nothing could be learned about items: at this epsilon the noise hides which items are rated at all. "
+            "Predictions are users' own means, drawn a little toward the global mean."
+        )
+    return f"Learned biases and {rank} factors; {np.mean(weights > 0):.0%} of the items have weight to learn from."
 
 
 def _half_range(ratings: Ratings) -> float:

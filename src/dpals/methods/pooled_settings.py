@@ -10,7 +10,8 @@ from dpals.release.accounting import Budget
 
 Doubles = NDArray[np.float64]
 
-LARGEST_RANK = 32
+_LARGEST_RANK = 32
+_LEAST_SIGNAL = 7.0  # below it factors cost more than they tell
 
 CONSTRAINTS: dict[str, Within] = {
     "rank": Within(low=0, closed=True, whole=True, optional=True),
@@ -78,17 +79,31 @@ def split_budget(
     return Costs(mean, popularity, weights, breadths, biases, tuple(others))
 
 
+def rises_above(weights: Doubles, noise: float) -> bool:
+    """Whether released weights are more than noise: their sum of squares is 3 standard deviations above its mean.
+
+    Examples
+    --------
+    >>> rises_above(np.full(100, 2.0), noise=1.0), rises_above(np.full(100, 1.0), noise=1.0)
+    (True, False)
+    """
+    squares = np.sum(weights**2) / noise**2
+    return bool(squares > len(weights) + 3 * np.sqrt(2 * len(weights)))
+
+
 def suitable_rank(weights: Doubles, noise: float, budget: Budget) -> int:
     """The rank that did best on simulated data, from released weights of the items.
 
     The signal is the weight of the item that a typical rating is about, in units of the noise of a release of
-    bound 1 that costs everything. Ranks between half and twice the result differ little.
+    bound 1 that costs everything. Where it is small, biases alone do better.
 
     Examples
     --------
-    >>> suitable_rank(np.full(1000, 300.0), noise=20.0, budget=Budget(1.0, 1e-5))
-    6
+    >>> weights = np.full(1000, 300.0)
+    >>> [suitable_rank(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 1.0, 10.0)]
+    [0, 6, 14]
     """
     squares = np.sum(weights**2) - len(weights) * noise**2
     typical = max(float(squares), 0.0) / max(float(np.maximum(weights, 0.0).sum()), 1e-9)
-    return int(np.clip(np.rint(1.1 * (budget.mu * typical) ** 0.4), 1, LARGEST_RANK))
+    signal = budget.mu * typical
+    return 0 if signal < _LEAST_SIGNAL else min(round(1.1 * signal**0.4), _LARGEST_RANK)

@@ -85,10 +85,11 @@ class Participants:
 
         everyone, parts = Pattern.one_item(n_users), self.breadths * scales
         gram_parts = np.minimum(parts, bounds.gram * _JUST_BELOW / np.maximum(lengths**2, 1e-300))
-        spreads = problem.ridge * row_norms(inverses)
-        covariance_parts = np.minimum(parts, bounds.covariance * _JUST_BELOW / np.maximum(spreads, 1e-300))
+        covariances = problem.ridge * inverses
+        sizes = row_norms(covariances)
+        covariance_parts = np.minimum(parts, bounds.covariance * _JUST_BELOW / np.maximum(sizes, 1e-300))
         return StepOffers(
             moments=Offer(self.pattern, coefficients, vectors),
             gram=Offer(everyone, gram_parts, vectors),
-            covariance=Offer(everyone, covariance_parts, problem.ridge * inverses),
+            covariance=Offer(everyone, covariance_parts, covariances),
         )

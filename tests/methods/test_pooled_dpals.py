@@ -1,0 +1,121 @@
+"""PooledDPALS as users meet it: better than what came before, tame at any budget, clear about bad input."""
+
+import numpy as np
+import pytest
+
+import dpals
+from dpals.errors import InputError
+from dpals.evaluation.metrics import rmse
+from dpals.evaluation.splits import pairs, split_entries
+
+
+@pytest.fixture(scope="module")
+def parts():
+    ratings = dpals.simulate.movielens_like(n_users=8000, n_items=800, mean_ratings=100, seed=5)
+    return split_entries(ratings, seed=5)
+
+
+def score(method, parts):
+    train, _, test = parts
+    return rmse(method.fit(train).predict(train, *pairs(test)), test.values)
+
+
+def user_means(parts):
+    train, _, test = parts
+    means = np.bincount(train.rows, train.values, train.n_users) / np.maximum(np.diff(train.indptr), 1)
+    return rmse(means[test.rows], test.values)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0])
+def test_it_beats_the_other_private_methods_without_tuning(epsilon, parts):
+    ours = score(dpals.PooledDPALS(epsilon, insecure_seed=1), parts)
+    others = [dpals.PrivateBiases, dpals.DPALS, dpals.AdaDPALS]
+    assert ours < min(score(method(epsilon, insecure_seed=1), parts) for method in others)
+    assert ours < user_means(parts)
+
+
+def test_with_much_budget_it_comes_close_to_no_privacy(parts):
+    reference = score(dpals.ALS(rank=16, steps=12, ridge=12.0), parts)
+    assert score(dpals.PooledDPALS(20.0, insecure_seed=1), parts) < 1.03 * reference
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3])
+def test_without_budget_it_falls_back_on_user_means_and_says_so(epsilon, parts):
+    method = dpals.PooledDPALS(epsilon, insecure_seed=1)
+    assert score(method, parts) == pytest.approx(user_means(parts), abs=0.01)
+    assert "Nothing could be learned" in method.report_
+    predictions = method.predict(parts[0], *pairs(parts[2]))
+    assert np.isfinite(predictions).all()
+    assert predictions.min() >= 0.5
+    assert predictions.max() <= 5
+
+
+def test_parameters_show_the_rank_that_was_chosen(parts):
+    method = dpals.PooledDPALS(5.0, insecure_seed=1)
+    assert method.get_params()["rank"] is None
+    method.fit(parts[0])
+    assert method.get_params()["rank"] == method.rank_ == method.model_.rank
+    assert method.rank is None
+    assert f"{method.rank_} factors" in method.report_
+
+
+def test_rank_grows_with_the_budget(parts):
+    ranks = [dpals.PooledDPALS(epsilon, steps=1, insecure_seed=1).fit(parts[0]).rank_ for epsilon in (0.1, 1, 10)]
+    assert ranks == sorted(ranks)
+    assert ranks[0] < ranks[2]
+
+
+def test_rank_zero_is_a_model_of_biases(parts):
+    method = dpals.PooledDPALS(1.0, rank=0, insecure_seed=1)
+    assert score(method, parts) < score(dpals.PrivateBiases(1.0, insecure_seed=1), parts)
+    assert method.model_.rank == 0
+
+
+def test_the_same_seeds_give_the_same_model(parts):
+    first, second = (dpals.PooledDPALS(1.0, steps=2, insecure_seed=3).fit(parts[0]) for _ in range(2))
+    assert np.array_equal(first.item_factors_, second.item_factors_)
+    other = dpals.PooledDPALS(1.0, steps=2, insecure_seed=4).fit(parts[0])
+    assert not np.array_equal(first.item_factors_, other.item_factors_)
+
+
+def test_the_whole_budget_is_spent_and_no_more(parts):
+    method = dpals.PooledDPALS(1.0, 1e-6, steps=3).fit(parts[0])
+    assert 0.98 < method.privacy.epsilon <= 1.0
+    purposes = [release.purpose for release in method.privacy.releases]
+    assert sum("right-hand sides" in purpose for purpose in purposes) == 4
+    assert method.privacy.is_private
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rank": -1}, "rank"),
+        ({"rank": 2.5}, "rank"),
+        ({"steps": 0}, "steps"),
+        ({"caution": 1.5}, "caution"),
+        ({"clip": 0}, "clip"),
+        ({"gram_share": 1.0}, "gram_share"),
+        ({"weight_share": 0.9, "bias_share": 0.2}, "leave something"),
+        ({"epsilon": None}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+    ],
+)
+def test_bad_arguments_are_named_before_anything_is_spent(arguments, message, parts):
+    ledger = dpals.Ledger()
+    with pytest.raises(ValueError, match=message):
+        dpals.PooledDPALS(**arguments).fit(parts[0], ledger=ledger)
+    assert ledger.spent("ratings") == 0
+
+
+def test_implicit_feedback_and_too_large_ranks_are_refused(parts):
+    implicit = dpals.Ratings.from_arrays(["ann"], ["tea"])
+    with pytest.raises(InputError, match="implicit"):
+        dpals.PooledDPALS().fit(implicit)
+    with pytest.raises(InputError, match="rank 801"):
+        dpals.PooledDPALS(rank=801).fit(parts[0])
+
+
+def test_one_rating_is_enough_to_fit():
+    ratings = dpals.Ratings.from_arrays(["ann"], ["tea"], [4.0], rating_range=(1, 5))
+    model = dpals.PooledDPALS(1.0).fit(ratings)
+    assert 1 <= model.predict(ratings, ["ann"], ["tea"])[0] <= 5

@@ -1,0 +1,58 @@
+"""Evidence against Bayes' rule written out item by item."""
+
+import numpy as np
+import pytest
+
+from dpals.public.evidence import Evidence
+
+
+def by_bayes(weights, releases, prior, mean):
+    """Posterior mean of each item from a stack of linear observations, in dense matrices."""
+    guesses = []
+    for j, weight in enumerate(weights):
+        rows = np.vstack([weight * response.T / noise for _, response, noise in releases])
+        seen = np.concatenate([observed[j] / noise for observed, _, noise in releases])
+        system = rows.T @ rows + np.linalg.inv(prior)
+        guesses.append(mean[j] + np.linalg.solve(system, rows.T @ (seen - rows @ mean[j])))
+    return np.array(guesses)
+
+
+@pytest.mark.parametrize("rank", [1, 3, 8])
+def test_the_posterior_is_that_of_bayes(rank):
+    rng = np.random.default_rng(rank)
+    weights = np.r_[0.0, rng.uniform(0, 50, 20)]
+    root = rng.normal(size=(rank, rank))
+    prior, mean = root @ root.T + 0.1 * np.eye(rank), rng.normal(size=(21, rank))
+    releases = [(rng.normal(size=(21, rank)), rng.normal(size=(rank, rank)), rng.uniform(1, 9)) for _ in range(3)]
+    known = Evidence.none(weights, rank)
+    for release in releases:
+        known.add(*release)
+    np.testing.assert_allclose(known.posterior(prior, mean), by_bayes(weights, releases, prior, mean), rtol=1e-8)
+    np.testing.assert_allclose(known.posterior(prior), by_bayes(weights, releases, prior, 0 * mean), rtol=1e-8)
+
+
+def test_items_without_weight_stay_at_the_prior():
+    known = Evidence.none(np.zeros(4), 2)
+    known.add(np.full((4, 2), 1e6), np.eye(2), 1.0)
+    assert np.array_equal(known.posterior(np.eye(2)), np.zeros((4, 2)))
+
+
+def test_a_turned_basis_changes_the_words_and_not_the_guess():
+    rng = np.random.default_rng(0)
+    known = Evidence.none(rng.uniform(0, 5, 10), 3)
+    known.add(rng.normal(size=(10, 3)), rng.normal(size=(3, 3)), 2.0)
+    before = known.posterior(np.eye(3))
+    root = rng.normal(size=(3, 3))
+    basis = root @ root.T + np.eye(3)
+    known.turn(basis)
+    np.testing.assert_allclose(known.posterior(basis @ basis), before @ basis, rtol=1e-8)
+
+
+def test_faded_evidence_counts_as_if_it_had_more_noise():
+    rng = np.random.default_rng(1)
+    observed, response = rng.normal(size=(5, 2)), rng.normal(size=(2, 2))
+    faded, noisy = (Evidence.none(np.ones(5), 2) for _ in range(2))
+    faded.add(observed, response, 1.0)
+    faded.fade(0.25)
+    noisy.add(observed, response, 2.0)
+    np.testing.assert_allclose(faded.posterior(np.eye(2)), noisy.posterior(np.eye(2)), rtol=1e-10)

@@ -1,0 +1,61 @@
+"""The public half of a step: exact where there is no noise, and tame where there is nothing else."""
+
+import numpy as np
+import pytest
+
+from dpals.public.evidence import Evidence
+from dpals.public.pooled import PooledGram, add_moments, bias_guesses
+
+
+def test_matrices_come_back_from_their_triangles():
+    rng = np.random.default_rng(0)
+    vectors = np.column_stack([rng.normal(size=(50, 3)), np.full(50, 0.7)])
+    root = rng.normal(size=(3, 3))
+    gram, covariance = vectors.T @ vectors, root @ root.T + np.eye(3)
+    pooled = PooledGram.of(gram[np.triu_indices(4)], covariance[np.triu_indices(3)], total=10.0, bias_scale=0.7)
+    np.testing.assert_allclose(pooled.vectors, gram[:3, :3] / 10, rtol=1e-8)
+    np.testing.assert_allclose(pooled.covariance, covariance / 10, rtol=1e-8)
+    assert pooled.scale == pytest.approx(5.0)
+    whole = (pooled.vectors + pooled.covariance) / pooled.scale
+    np.testing.assert_allclose(pooled.whitening() @ pooled.whitening(), whole, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pure_noise_still_gives_positive_matrices(seed):
+    rng = np.random.default_rng(seed)
+    pooled = PooledGram.of(1e5 * rng.normal(size=10), 1e5 * rng.normal(size=6), total=1.0, bias_scale=0.7)
+    for matrix in (pooled.vectors, pooled.covariance, pooled.whitening()):
+        assert np.linalg.eigvalsh(matrix)[0] > 0
+    assert pooled.scale > 0
+
+
+@pytest.mark.parametrize("caution", [0.0, 0.3, 1.0])
+def test_the_right_factors_stay_where_they_are(caution):
+    """At the truth, residual times vector comes from the users having seen the rating: A_j C v_j."""
+    rng = np.random.default_rng(3)
+    factors, weights = rng.normal(size=(6, 2)), rng.uniform(10, 20, 6)
+    pooled = PooledGram(np.diag([2.0, 1.0]), np.diag([0.5, 0.8]), 1.0)
+    known = Evidence.none(weights, 2)
+    add_moments(known, weights[:, None] * (factors @ pooled.covariance), factors, pooled, 1e-6, caution)
+    np.testing.assert_allclose(known.posterior(np.eye(2)), factors, rtol=1e-6)
+
+
+def test_biases_of_rare_items_follow_the_popular_trend():
+    popularity = np.geomspace(1, 1000, 200)
+    truth = 0.1 * np.log(popularity) - 0.3
+    known = Evidence.none(np.where(np.arange(200) < 50, 0.0, popularity), 1)
+    known.add((known.weights * truth)[:, None], np.eye(1), 0.1)
+    guesses = bias_guesses(known, popularity, 0.25, weight_noise=0.0)
+    np.testing.assert_allclose(guesses[50:], truth[50:], atol=0.01)
+    np.testing.assert_allclose(guesses[:50], truth[:50], atol=0.05)
+
+
+def test_noise_of_the_weights_limits_what_many_releases_can_say():
+    """Weights of 1 with an error of 1: however often a bias of 1 is measured, it is not believed whole."""
+    known = Evidence.none(np.ones(50), 1)
+    for _ in range(1000):
+        known.add(np.where(np.arange(50) % 2, 1.0, -1.0)[:, None], np.eye(1), 1.0)
+    certain = bias_guesses(known, np.ones(50), variance=0.25, weight_noise=0.0)
+    doubtful = bias_guesses(known, np.ones(50), variance=0.25, weight_noise=1.0)
+    np.testing.assert_allclose(np.abs(certain), 1.0, atol=0.01)
+    np.testing.assert_allclose(np.abs(doubtful), 1 / 1.5, atol=0.01)
