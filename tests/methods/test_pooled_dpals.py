@@ -80,7 +80,11 @@ def test_the_same_seeds_give_the_same_model(parts):
 
 def test_the_whole_budget_is_spent_and_no_more(parts):
     method = dpals.PooledDPALS(1.0, 1e-6, steps=3).fit(parts[0])
-    assert 0.98 < method.privacy.epsilon <= 1.0
+    assert method.privacy.epsilon == pytest.approx(1.0)
+    assert method.privacy.epsilon <= 1.0
+    budget = dpals.Budget(1.0, 1e-6)
+    assert 0.999 * budget.cost < sum(release.cost for release in method.privacy.releases) <= budget.cost
+    assert method.privacy.mu >= budget.mu, "costs depend on released weights: the whole budget counts"
     purposes = [release.purpose for release in method.privacy.releases]
     assert sum("right-hand sides" in purpose for purpose in purposes) == 4
     assert method.privacy.is_private
@@ -95,7 +99,8 @@ def test_the_whole_budget_is_spent_and_no_more(parts):
         ({"caution": 1.5}, "caution"),
         ({"clip": 0}, "clip"),
         ({"gram_share": 1.0}, "gram_share"),
-        ({"weight_share": 0.9, "bias_share": 0.2}, "leave something"),
+        ({"weight_share": 0.9, "mean_share": 0.2}, "leave something"),
+        ({"company_share": 0.9, "bias_share": 0.2}, "leave something"),
         ({"epsilon": None}, "epsilon"),
         ({"epsilon": -1.0}, "epsilon"),
     ],

@@ -93,3 +93,17 @@ def test_a_user_offers_the_same_bits_whoever_else_is_there(ratings, model):
         assert np.array_equal(part.vectors[7], same.vectors[7])
     assert together.gram.coefficients[7] == single.gram.coefficients[7]
     assert together.covariance.coefficients[7] == single.covariance.coefficients[7]
+
+
+def test_company_is_who_rated_what_and_not_how(ratings):
+    people = Participants.of(ratings, np.linspace(1, 2, N_ITEMS), widest=3.0)
+    features = np.random.default_rng(2).normal(size=(N_ITEMS, 4))
+    company = people.company(features)
+    for i in range(ratings.n_users):
+        row = slice(ratings.indptr[i], ratings.indptr[i + 1])
+        np.testing.assert_allclose(company[i], people.weights[row] @ features[ratings.indices[row]], atol=1e-12)
+    spread, directions = people.offer_of_spread(company, 0.5), people.offer_of_directions(company)
+    assert np.all(spread.coefficients * np.linalg.norm(company, axis=1) ** 2 <= 0.5)
+    lengths = np.linalg.norm(directions.vectors, axis=1)
+    np.testing.assert_allclose(lengths[np.linalg.norm(company, axis=1) > 0], 1.0)
+    np.testing.assert_allclose(directions.coefficients, people.weights, rtol=1e-8)

@@ -6,14 +6,14 @@ import pytest
 from dpals.public.evidence import Evidence
 
 
-def by_bayes(weights, releases, prior, mean):
+def by_bayes(weights, releases, prior):
     """Posterior mean of each item from a stack of linear observations, in dense matrices."""
     guesses = []
     for j, weight in enumerate(weights):
         rows = np.vstack([weight * response.T / noise for _, response, noise in releases])
         seen = np.concatenate([observed[j] / noise for observed, _, noise in releases])
         system = rows.T @ rows + np.linalg.inv(prior)
-        guesses.append(mean[j] + np.linalg.solve(system, rows.T @ (seen - rows @ mean[j])))
+        guesses.append(np.linalg.solve(system, rows.T @ seen))
     return np.array(guesses)
 
 
@@ -22,13 +22,12 @@ def test_the_posterior_is_that_of_bayes(rank):
     rng = np.random.default_rng(rank)
     weights = np.r_[0.0, rng.uniform(0, 50, 20)]
     root = rng.normal(size=(rank, rank))
-    prior, mean = root @ root.T + 0.1 * np.eye(rank), rng.normal(size=(21, rank))
+    prior = root @ root.T + 0.1 * np.eye(rank)
     releases = [(rng.normal(size=(21, rank)), rng.normal(size=(rank, rank)), rng.uniform(1, 9)) for _ in range(3)]
     known = Evidence.none(weights, rank)
     for release in releases:
         known.add(*release)
-    np.testing.assert_allclose(known.posterior(prior, mean), by_bayes(weights, releases, prior, mean), rtol=1e-8)
-    np.testing.assert_allclose(known.posterior(prior), by_bayes(weights, releases, prior, 0 * mean), rtol=1e-8)
+    np.testing.assert_allclose(known.posterior(prior), by_bayes(weights, releases, prior), rtol=1e-8)
 
 
 def test_items_without_weight_stay_at_the_prior():
@@ -56,3 +55,26 @@ def test_faded_evidence_counts_as_if_it_had_more_noise():
     faded.fade(0.25)
     noisy.add(observed, response, 2.0)
     np.testing.assert_allclose(faded.posterior(np.eye(2)), noisy.posterior(np.eye(2)), rtol=1e-10)
+
+
+def test_features_tell_about_items_that_have_no_evidence_of_their_own():
+    rng = np.random.default_rng(2)
+    features, weights = rng.normal(size=(400, 3)), np.where(np.arange(400) < 200, 0.0, 5.0)
+    truth = features @ rng.normal(size=(3, 2)) + 0.1 * rng.normal(size=(400, 2))
+    known = Evidence.none(weights, 2)
+    known.add(weights[:, None] * truth + rng.normal(size=(400, 2)), np.eye(2), 1.0)
+    prior = np.eye(2) * 3.0
+    alone, helped = known.posterior(prior), known.posterior(prior, features)
+    unseen = weights == 0
+    assert np.abs(alone[unseen]).max() == 0
+    assert np.sqrt(np.mean((helped - truth)[unseen] ** 2)) < 0.15
+    assert np.mean((helped - truth)[~unseen] ** 2) < np.mean((alone - truth)[~unseen] ** 2)
+
+
+def test_features_that_tell_nothing_do_little_harm():
+    rng = np.random.default_rng(3)
+    weights, truth = np.full(500, 3.0), rng.normal(size=(500, 2))
+    known = Evidence.none(weights, 2)
+    known.add(weights[:, None] * truth + rng.normal(size=(500, 2)), np.eye(2), 1.0)
+    errors = [np.mean((known.posterior(np.eye(2), z) - truth) ** 2) for z in (None, rng.normal(size=(500, 4)))]
+    assert errors[1] < 1.05 * errors[0]

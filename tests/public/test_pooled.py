@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpals.public.evidence import Evidence
-from dpals.public.pooled import PooledGram, add_moments, bias_guesses
+from dpals.public.pooled import PooledGram, add_moments, bias_guesses, inverse_root, shared_features
 
 
 def test_matrices_come_back_from_their_triangles():
@@ -59,3 +59,20 @@ def test_noise_of_the_weights_limits_what_many_releases_can_say():
     doubtful = bias_guesses(known, np.ones(50), variance=0.25, weight_noise=1.0)
     np.testing.assert_allclose(np.abs(certain), 1.0, atol=0.01)
     np.testing.assert_allclose(np.abs(doubtful), 1 / 1.5, atol=0.01)
+
+
+def test_the_inverse_root_makes_the_identity():
+    root = np.random.default_rng(5).normal(size=(4, 4))
+    matrix = root @ root.T + np.eye(4)
+    np.testing.assert_allclose(inverse_root(matrix) @ matrix @ inverse_root(matrix), np.eye(4), atol=1e-8)
+
+
+def test_features_are_the_directions_in_which_the_people_of_items_differ():
+    rng = np.random.default_rng(6)
+    weights = np.r_[np.full(300, 400.0), np.zeros(5)]
+    kind = np.where(np.arange(305) % 2, 0.3, -0.3)
+    moments = weights[:, None] * (np.array([0.5, 0.2, 0.0]) + np.outer(kind, [0, 0.6, 0.8]))
+    features = shared_features(moments + rng.normal(size=moments.shape), weights, noise=1.0)
+    assert abs(np.corrcoef(features[:300, 0], kind[:300])[0, 1]) > 0.99
+    np.testing.assert_allclose(np.mean(features[:300, 0] ** 2), 1.0, atol=0.05)
+    assert np.array_equal(features[300:], np.zeros((5, 3)))

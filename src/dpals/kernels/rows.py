@@ -80,3 +80,28 @@ def _entry_products(indptr, indices, left, right, result):  # type: ignore[no-un
             for k in range(len(row)):
                 total += row[k] * other[k]
             result[e] = total
+
+
+def row_combinations(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.float64], features: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """sum_j weights_ij features[j] for every row i, each row on its own.
+
+    Examples
+    --------
+    >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]])
+    >>> row_combinations(np.array([0, 2, 2]), np.array([0, 1], np.int32), np.array([2.0, 3.0]), features)
+    array([[2., 3.],
+           [0., 0.]])
+    """
+    result = np.zeros((len(indptr) - 1, features.shape[1]))
+    _row_combinations(indptr, indices, weights, features, result)
+    return result
+
+
+@numba.njit(cache=True, nogil=True)
+def _row_combinations(indptr, indices, weights, features, result):  # type: ignore[no-untyped-def]
+    for i in range(len(result)):
+        for e in range(indptr[i], indptr[i + 1]):
+            for k in range(result.shape[1]):
+                result[i, k] += weights[e] * features[indices[e], k]

@@ -78,6 +78,8 @@ class PrivateEstimator(Estimator):
     epsilon: float | None
     delta: float
     insecure_seed: int | None
+    adaptive_costs = False
+    """Whether what a release costs depends on earlier ones. The statement then gives the whole budget."""
 
     def fit(self, ratings: Ratings, *, ledger: Ledger | None = None, dataset: str = "ratings") -> Self:
         """Train on ratings, within the budget.
@@ -95,7 +97,7 @@ class PrivateEstimator(Estimator):
         self._check(ratings)
         door = Door(self._budget(ratings), ledger or Ledger(), dataset, self.insecure_seed)
         model = self._fit(ratings, door)
-        statement = Statement.of(door, tuple(ratings.public_facts()))
+        statement = Statement.of(door, tuple(ratings.public_facts()), self.adaptive_costs)
         self.model_ = model.with_privacy(statement)
         return self
 

@@ -10,12 +10,13 @@ from dpals.errors import InputError
 from dpals.methods.biases import release_mean
 from dpals.methods.constraints import check_arguments
 from dpals.methods.estimator import PrivateEstimator
-from dpals.methods.pooled_settings import CONSTRAINTS, Costs, StepCosts, rises_above, split_budget, suitable_rank
+from dpals.methods.pooled_settings import CONSTRAINTS, StepCosts, rises_above, split_rest, suitable_rank
 from dpals.model import FactorModel
 from dpals.private.centering import offer_of_weights
 from dpals.private.pooled import Bounds, Participants
 from dpals.public.evidence import Evidence
-from dpals.public.pooled import PooledGram, add_moments, bias_guesses
+from dpals.public.item_step import unpacked
+from dpals.public.pooled import PooledGram, add_moments, bias_guesses, inverse_root, shared_features
 from dpals.public.starting_points import random_factors
 from dpals.ratings import Ratings
 from dpals.release.contribution import Query
@@ -48,6 +49,7 @@ class Progress:
     about_factors: Evidence
     about_biases: Evidence
     prior: Doubles
+    features: Doubles
 
 
 class PooledDPALS(PrivateEstimator):
@@ -56,8 +58,10 @@ class PooledDPALS(PrivateEstimator):
     Users fit their vectors to their own ratings, and each adds to every item residual times vector, with weights
     that favour rare items and one clip of the whole contribution. Every item's Gram matrix is taken as its
     released weight times one matrix that all items share, so that nearly all of the budget goes to the right-hand
-    sides. Releases add up: item factors and biases are the best guess from all that was released, given how much
-    noise it carries. Little budget or little data gives a model close to users' means, never a wild one.
+    sides. Before that, some rounds tell what kind of people rate each item, whatever they think of it: items that
+    the same people rate tend to be liked by the same people. Releases add up: item factors and biases are the best
+    guess from all that was released, given how much noise it carries. Little budget or little data gives a model
+    close to users' means, never a wild one.
 
     Parameters
     ----------
@@ -84,9 +88,10 @@ class PooledDPALS(PrivateEstimator):
     fading, settling
         In the first `settling` of the steps the evidence about factors is multiplied by `fading` before each
         step, because users' vectors still change a lot.
-    mean_share, weight_share, bias_share
-        Shares of the budget for the global mean, for the items' popularity and weights, and for a first round
-        of biases. The steps get the rest.
+    mean_share, weight_share
+        Shares of the budget for the global mean, and for the items' popularity and weights.
+    company_share, bias_share
+        Shares of the rest for who rates what with whom, and for a first round of biases. The steps get what is left.
     gram_share
         Share of each step for what all items share.
     seed
@@ -103,6 +108,7 @@ class PooledDPALS(PrivateEstimator):
     True
     """
 
+    adaptive_costs = True
     rank_: int
     report_: str
     """What could be learned at this budget, in words. It comes from released numbers and is public."""
@@ -113,7 +119,7 @@ class PooledDPALS(PrivateEstimator):
         delta: float = 1e-5,
         *,
         rank: int | None = None,
-        steps: int = 16,
+        steps: int = 10,
         growth: float = 1.15,
         weight_exponent: float = 0.3,
         clip: float = 0.5,
@@ -123,10 +129,11 @@ class PooledDPALS(PrivateEstimator):
         user_bias_ridge: float = 3.0,
         caution: float = 0.3,
         fading: float = 0.5,
-        settling: float = 0.6,
+        settling: float = 0.4,
         mean_share: float = 0.005,
-        weight_share: float = 0.15,
+        weight_share: float = 0.1,
         bias_share: float = 0.04,
+        company_share: float = 0.25,
         gram_share: float = 0.03,
         seed: int = 0,
         insecure_seed: int | None = None,
@@ -148,6 +155,7 @@ class PooledDPALS(PrivateEstimator):
         self.mean_share = mean_share
         self.weight_share = weight_share
         self.bias_share = bias_share
+        self.company_share = company_share
         self.gram_share = gram_share
         self.seed = seed
         self.insecure_seed = insecure_seed
@@ -165,30 +173,33 @@ class PooledDPALS(PrivateEstimator):
             raise InputError("PooledDPALS needs ratings; this data is implicit feedback: use DPALS")
         if self.rank is not None and self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
-        if self.mean_share + self.weight_share + self.bias_share >= 1:
-            raise ValueError("mean_share, weight_share and bias_share must leave something of the budget")
+        if self.mean_share + self.weight_share >= 1 or self.company_share + self.bias_share >= 1:
+            raise ValueError(
+                "mean_share and weight_share, and company_share and bias_share, must each leave something of the budget"
+            )
 
     def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
-        shares = (self.mean_share, self.weight_share, self.bias_share, self.gram_share)
-        costs = split_budget(door.budget, self.steps, self.growth, *shares)
-        known, people = self._catalogue(ratings, door, costs)
+        known, people, rest = self._catalogue(ratings, door)
         n_items, rank = ratings.n_items, self.rank
         if rank is None:
             rank = min(suitable_rank(known.weights, known.weight_noise, door.budget), n_items)
         can_learn = rises_above(known.weights, known.weight_noise)
         # Without weights nothing counts as evidence, and the model stays at users' means.
         weights = np.maximum(known.weights, 0.0) * can_learn
+        costs = split_rest(rest, rank, self.steps, self.growth, self.company_share, self.bias_share, self.gram_share)
 
+        features = self._features(people, weights, rank, door, costs.company)
+        half_range = _half_range(ratings)
         progress = Progress(
             factors=np.zeros((n_items, 0)),
             biases=np.zeros(n_items),
             about_factors=Evidence.none(weights, 0),
             about_biases=Evidence.none(weights, 1),
             prior=np.zeros((0, 0)),
+            features=features,
         )
         self._step(people, known, progress, door, costs.biases, "biases alone")
-        half_range = _half_range(ratings)
-        progress.factors = _START * half_range * random_factors(n_items, rank, self.seed)
+        progress.factors = _START * half_range * features[:, :rank]
         progress.about_factors = Evidence.none(weights, rank)
         progress.prior = np.eye(rank) * (self.taste_scale * half_range) ** 2 / max(rank, 1)
         for number, cost in enumerate(costs.steps, 1):
@@ -199,21 +210,46 @@ class PooledDPALS(PrivateEstimator):
         self.report_ = _report(rank, weights, can_learn)
         return self._model(ratings, progress, known.mean)
 
-    def _catalogue(self, ratings: Ratings, door: Door, costs: Costs) -> tuple[Catalogue, Participants]:
-        """What is known before the first step, and the users with the weights that follow from it."""
-        mean = release_mean(door, ratings, costs.mean)
+    def _catalogue(self, ratings: Ratings, door: Door) -> tuple[Catalogue, Participants, int]:
+        """What is known before training proper, the users with the weights that follow, and the rest of the budget."""
+        parts = (0.46 * self.weight_share, 0.46 * self.weight_share, 0.08 * self.weight_share)
+        shares = (self.mean_share, *parts, 1 - self.mean_share - self.weight_share)
+        mean_cost, popularity_cost, weight_cost, breadth_cost, rest = door.budget.split(*shares)
+        mean = release_mean(door, ratings, mean_cost)
         query = Query("popularity of the items", ratings.n_items, 1.0)
-        released = door.release(query, offer_of_weights(ratings), costs.popularity)[:, 0]
+        released = door.release(query, offer_of_weights(ratings), popularity_cost)[:, 0]
         popularity = np.maximum(released, door.releases[-1].sigma)
         people = Participants.of(ratings, popularity**-self.weight_exponent, _WIDEST)
 
         query = Query("weights of the items", ratings.n_items, 1.0)
-        weights = door.release(query, people.offer_of_weights(), costs.weights)[:, 0]
+        weights = door.release(query, people.offer_of_weights(), weight_cost)[:, 0]
         weight_noise = door.releases[-1].sigma
         query = Query("breadth of all users", 1, 1.0)
-        breadth = door.release(query, people.offer_of_breadths(), costs.breadths)[0, 0]
+        breadth = door.release(query, people.offer_of_breadths(), breadth_cost)[0, 0]
         breadth = max(float(breadth), door.releases[-1].sigma)
-        return Catalogue(mean, popularity, weights, weight_noise, breadth), people
+        return Catalogue(mean, popularity, weights, weight_noise, breadth), people, rest
+
+    def _features(
+        self, people: Participants, weights: Doubles, rank: int, door: Door, costs: tuple[StepCosts, ...]
+    ) -> Doubles:
+        """What kind of people rate an item, whatever they think of it: one row of features per item.
+
+        Items that the same people rate tend to be liked by the same people. This is a subspace iteration, from
+        random features, on who rated what.
+        """
+        n_items, size = len(weights), -(-3 * rank // 2)
+        features = random_factors(n_items, size, self.seed)
+        for number, cost in enumerate(costs, 1):
+            centred = features - weights @ features / max(float(weights.sum()), 1e-9)
+            company = people.company(centred * (weights > 0)[:, None])
+            bound = float(size)  # features have variance 1 where they are known, and a user's weights length 1
+            query = Query(f"spread of company, round {number}", 1, bound, "symmetric", size)
+            spread = door.release(query, people.offer_of_spread(company, bound), cost.gram)[0]
+            whitened = company @ inverse_root(unpacked(spread, size))
+            query = Query(f"company of the items, round {number}", n_items, 1.0, "vector", size)
+            moments = door.release(query, people.offer_of_directions(whitened), cost.moments)
+            features = shared_features(moments, weights, door.releases[-1].sigma)
+        return features
 
     def _step(
         self, people: Participants, known: Catalogue, progress: Progress, door: Door, cost: StepCosts, name: str
@@ -251,7 +287,7 @@ class PooledDPALS(PrivateEstimator):
         if rank:
             add_moments(progress.about_factors, moments[:, :rank], progress.factors, pooled, noise, self.caution)
             basis = pooled.whitening()
-            progress.factors = progress.about_factors.posterior(progress.prior) @ basis
+            progress.factors = progress.about_factors.posterior(progress.prior, progress.features) @ basis
             progress.about_factors.turn(basis)
             progress.prior = basis @ progress.prior @ basis
 

@@ -29,8 +29,14 @@ CONSTRAINTS: dict[str, Within] = {
     "mean_share": SHARE,
     "weight_share": SHARE,
     "bias_share": SHARE,
+    "company_share": SHARE,
     "gram_share": SHARE,
 }
+
+
+_ROUNDS_OF_COMPANY = 4
+_GROWTH_OF_COMPANY = 2.5
+_SPREAD_PART = 0.15
 
 
 @dataclass(frozen=True)
@@ -39,44 +45,48 @@ class StepCosts:
 
     moments: int
     gram: int
-    covariance: int
+    covariance: int = 0
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What each release of a training run costs."""
+    """What the releases of the training proper cost."""
 
-    mean: int
-    popularity: int
-    weights: int
-    breadths: int
+    company: tuple[StepCosts, ...]
     biases: StepCosts
     steps: tuple[StepCosts, ...]
 
 
-def split_budget(
-    budget: Budget,
-    steps: int,
-    growth: float,
-    mean_share: float,
-    weight_share: float,
-    bias_share: float,
-    gram_share: float,
+def split_rest(
+    rest: int, rank: int, steps: int, growth: float, company_share: float, bias_share: float, gram_share: float
 ) -> Costs:
-    """Costs of all releases: fixed before the first one, and within the budget together.
+    """Costs of everything after the weights of the items, within the rest of the budget together.
 
-    What the first shares leave goes to the steps, each of which may cost `growth` times the one before.
+    Each step may cost `growth` times the one before. Without factors there is no need for company.
     """
-    growing = growth ** np.arange(steps)
-    growing *= (1 - mean_share - weight_share - bias_share) / growing.sum()
-    parts = (1 - gram_share, 0.6 * gram_share, 0.4 * gram_share)
-    mean, popularity, weights, breadths, *training = budget.split(
-        mean_share,
-        *(weight_share * part for part in (0.46, 0.46, 0.08)),
-        *np.outer([bias_share, *growing], parts).ravel(),
+    company = _rising(company_share if rank else 0.0, _GROWTH_OF_COMPANY, _ROUNDS_OF_COMPANY)
+    training = _rising(1 - company.sum() - bias_share, growth, steps)
+    whole = rest * (1 - 1e-9)  # so that rounding cannot add up to more than the rest
+
+    def with_covariance(share: float) -> StepCosts:
+        parts = (1 - gram_share, 0.6 * gram_share, 0.4 * gram_share) if rank else (1 - gram_share, gram_share)
+        return StepCosts(*(int(whole * share * part) for part in parts))
+
+    return Costs(
+        company=tuple(
+            StepCosts(int(whole * share * (1 - _SPREAD_PART)), int(whole * share * _SPREAD_PART))
+            for share in company
+            if rank
+        ),
+        biases=StepCosts(int(whole * bias_share * (1 - gram_share)), int(whole * bias_share * gram_share)),
+        steps=tuple(with_covariance(share) for share in training),
     )
-    biases, *others = [StepCosts(*training[at : at + 3]) for at in range(0, len(training), 3)]
-    return Costs(mean, popularity, weights, breadths, biases, tuple(others))
+
+
+def _rising(total: float, growth: float, length: int) -> Doubles:
+    powers = growth ** np.arange(length)
+    result: Doubles = total * powers / powers.sum()
+    return result
 
 
 def rises_above(weights: Doubles, noise: float) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.kernels.rows import entry_products, row_norms, row_sums
+from dpals.kernels.rows import entry_products, row_combinations, row_norms, row_sums
 from dpals.private.centering import pattern_of, per_entry
 from dpals.private.user_step import UserProblem
 from dpals.ratings import Ratings
@@ -62,6 +62,21 @@ class Participants:
     def offer_of_breadths(self) -> Offer:
         """One number of at most 1 for each user."""
         return Offer(Pattern.one_item(self.ratings.n_users), self.breadths)
+
+    def company(self, features: Doubles) -> Doubles:
+        """The weighted sum of the features of each user's items, whatever the user thinks of them."""
+        return row_combinations(self.ratings.indptr, self.ratings.indices, self.weights, features)
+
+    def offer_of_spread(self, vectors: Doubles, bound: float) -> Offer:
+        """The users' vectors for their common Gram matrix, weighted by breadth."""
+        parts = np.minimum(self.breadths, bound * _JUST_BELOW / np.maximum(row_norms(vectors) ** 2, 1e-300))
+        return Offer(Pattern.one_item(self.ratings.n_users), parts, vectors)
+
+    def offer_of_directions(self, vectors: Doubles) -> Offer:
+        """Weight times the direction of the user's vector, for each item. Norm at most 1."""
+        lengths = row_norms(vectors)[:, None]
+        directions = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+        return Offer(self.pattern, self.weights * _JUST_BELOW, directions)
 
     def step_offers(self, problem: UserProblem, rank: int, bias_scale: float, bounds: Bounds) -> StepOffers:
         """Offers of one step: moments c_ij x_i, the Gram matrix of the x_i, and the uncertainty of the u_i.

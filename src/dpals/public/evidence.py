@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
 
+_MOST_EXPLAINED = 0.8
+
 
 @dataclass(eq=False)
 class Evidence:
@@ -49,8 +51,11 @@ class Evidence:
         self.information = self.information @ inverse
         self.precision = inverse @ self.precision @ inverse
 
-    def posterior(self, prior: Doubles, mean: Doubles | None = None) -> Doubles:
-        """Best guess at the vectors, if they have this covariance and mean (0 if not given) before any release.
+    def posterior(self, prior: Doubles, features: Doubles | None = None) -> Doubles:
+        """Best guess at the vectors, if they have mean 0 and this covariance before any release.
+
+        With features of the items the mean is a linear function of them, fitted to the evidence. What the fit
+        explains is taken from the covariance, at most `_MOST_EXPLAINED` of it.
 
         Examples
         --------
@@ -62,8 +67,30 @@ class Evidence:
         root = np.linalg.cholesky(prior)
         values, vectors = np.linalg.eigh(root.T @ self.precision @ root)
         basis = root @ vectors  # in it the prior is the identity, and the precision diagonal
-        squares = self.weights[:, None] ** 2
-        start = np.zeros_like(self.information) if mean is None else mean
-        surprise = (self.information - squares * (start @ self.precision)) @ basis
-        result: Doubles = start + surprise / (1 + squares * np.maximum(values, 0.0)) @ basis.T
+        precision = self.weights[:, None] ** 2 * np.maximum(values, 0.0)
+        seen = self.information @ basis
+        if features is None:
+            guess = seen / (1 + precision)
+        else:
+            mean = _fitted(seen, precision, features)
+            left = 1 - _explained(seen, precision, mean)
+            guess = mean + (seen - precision * mean) / (1 / left + precision)
+        result: Doubles = guess @ basis.T
         return result
+
+
+def _fitted(seen: Doubles, precision: Doubles, features: Doubles) -> Doubles:
+    """Regression of each coordinate, measured as seen / precision, on the features."""
+    trust, mean = precision / (1 + precision), np.empty_like(seen)
+    for k in range(seen.shape[1]):
+        system = features.T @ (trust[:, k, None] * features) + np.eye(features.shape[1])
+        mean[:, k] = features @ np.linalg.solve(system, features.T @ (seen[:, k] / (1 + precision[:, k])))
+    return mean
+
+
+def _explained(seen: Doubles, precision: Doubles, mean: Doubles) -> float:
+    """Share of the variance of the coordinates, noise taken off, that the mean has."""
+    squares = np.divide(seen**2, precision, out=np.ones_like(seen), where=precision > 0)
+    signal = float(np.sum((squares - 1) / (1 + precision)))
+    fitted = float(np.sum(mean**2 * precision / (1 + precision)))
+    return _MOST_EXPLAINED if fitted >= _MOST_EXPLAINED * signal else max(fitted / signal, 0.0)

@@ -64,9 +64,13 @@ class Statement:
     ledger_head: str | None
 
     @classmethod
-    def of(cls, door: Door, assumptions: tuple[str, ...]) -> "Statement":
-        """The statement of everything that went through a door."""
-        mu = mu_of(door.spent)
+    def of(cls, door: Door, assumptions: tuple[str, ...], adaptive: bool = False) -> "Statement":
+        """The statement of everything that went through a door.
+
+        Where costs were `adaptive`, chosen after seeing earlier releases, what was spent tells something itself: the
+        guarantee is then that of the whole budget.
+        """
+        mu = mu_of(max(door.spent, door.budget.cost) if adaptive else door.spent)
         epsilon = smallest_epsilon(mu, door.budget.delta)
         if door.spent <= door.budget.cost:
             epsilon = min(epsilon, door.budget.epsilon)  # both are true then
