@@ -241,11 +241,12 @@ class PooledDPALS(PrivateEstimator):
         features = random_factors(n_items, size, self.seed)
         for number, cost in enumerate(costs, 1):
             centred = features - weights @ features / max(float(weights.sum()), 1e-9)
-            company = people.company(centred * (weights > 0)[:, None])
+            centred *= (weights > 0)[:, None]
             bound = float(size)  # features have variance 1 where they are known, and a user's weights length 1
             query = Query(f"spread of company, round {number}", 1, bound, "symmetric", size)
-            spread = door.release(query, people.offer_of_spread(company, bound), cost.gram)[0]
-            whitened = company @ inverse_root(unpacked(spread, size))
+            spread = door.release(query, people.offer_of_spread(people.company(centred), bound), cost.gram)[0]
+            # Turned on the public side: a product over all users could round one user's row by who else is there.
+            whitened = people.company(centred @ inverse_root(unpacked(spread, size)))
             query = Query(f"company of the items, round {number}", n_items, 1.0, "vector", size)
             moments = door.release(query, people.offer_of_directions(whitened), cost.moments)
             features = shared_features(moments, weights, door.releases[-1].sigma)

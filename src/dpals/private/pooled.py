@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dpals.kernels.rows import entry_products, row_combinations, row_norms, row_sums
 from dpals.private.centering import pattern_of, per_entry
+from dpals.private.sampling import unit_weights
 from dpals.private.user_step import UserProblem
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Pattern
@@ -49,9 +50,7 @@ class Participants:
     @classmethod
     def of(cls, ratings: Ratings, item_weights: Doubles, widest: float) -> "Participants":
         """Weights in proportion to public weights of the items."""
-        weights = item_weights[ratings.indices]
-        lengths = np.sqrt(row_sums(ratings.indptr, weights**2))
-        weights /= np.maximum(per_entry(ratings, lengths), 1e-300)
+        weights = unit_weights(ratings, item_weights)
         breadths = np.minimum(row_sums(ratings.indptr, weights) / widest, 1.0)
         return cls(ratings, pattern_of(ratings), weights, breadths)
 
@@ -69,7 +68,7 @@ class Participants:
 
     def offer_of_spread(self, vectors: Doubles, bound: float) -> Offer:
         """The users' vectors for their common Gram matrix, weighted by breadth."""
-        parts = np.minimum(self.breadths, bound * _JUST_BELOW / np.maximum(row_norms(vectors) ** 2, 1e-300))
+        parts = _within(bound, self.breadths, row_norms(vectors) ** 2)
         return Offer(Pattern.one_item(self.ratings.n_users), parts, vectors)
 
     def offer_of_directions(self, vectors: Doubles) -> Offer:
@@ -88,9 +87,8 @@ class Participants:
         ratings, n_users = self.ratings, self.ratings.n_users
         inverses = np.zeros((n_users, rank * (rank + 1) // 2), np.float32)
         solved = problem.solve(ratings, inverses=inverses if rank else None)
-        values = np.ones(ratings.n_ratings, np.float32) if ratings.values is None else ratings.values
         predictions = entry_products(ratings.indptr, ratings.indices, solved, problem.features)
-        coefficients = self.weights * (values - problem.offsets[ratings.indices] - predictions)
+        coefficients = self.weights * (problem.targets(ratings) - predictions)
         vectors = np.column_stack([solved[:, :rank], np.full(n_users, bias_scale)]).astype(np.float64)
 
         lengths = row_norms(vectors)
@@ -99,12 +97,14 @@ class Participants:
         coefficients *= per_entry(ratings, scales)
 
         everyone, parts = Pattern.one_item(n_users), self.breadths * scales
-        gram_parts = np.minimum(parts, bounds.gram * _JUST_BELOW / np.maximum(lengths**2, 1e-300))
         covariances = problem.ridge * inverses
-        sizes = row_norms(covariances)
-        covariance_parts = np.minimum(parts, bounds.covariance * _JUST_BELOW / np.maximum(sizes, 1e-300))
         return StepOffers(
             moments=Offer(self.pattern, coefficients, vectors),
-            gram=Offer(everyone, gram_parts, vectors),
-            covariance=Offer(everyone, covariance_parts, covariances),
+            gram=Offer(everyone, _within(bounds.gram, parts, lengths**2), vectors),
+            covariance=Offer(everyone, _within(bounds.covariance, parts, row_norms(covariances)), covariances),
         )
+
+
+def _within(bound: float, coefficients: Doubles, sizes: Doubles) -> Doubles:
+    """The coefficients, made smaller where they would take something of this size beyond the bound."""
+    return np.minimum(coefficients, bound * _JUST_BELOW / np.maximum(sizes, 1e-300))

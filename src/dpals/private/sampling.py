@@ -32,7 +32,12 @@ def least_counted(ratings: Ratings, counts: NDArray[np.float64], at_most: int) -
 
 def adaptive_weights(ratings: Ratings, popularity: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
     """Weights in proportion to popularity^-exponent, with squares that add up to 1 for each user."""
-    weights = (np.maximum(popularity, 1.0) ** -exponent)[ratings.indices]
+    return unit_weights(ratings, np.maximum(popularity, 1.0) ** -exponent)
+
+
+def unit_weights(ratings: Ratings, item_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights in proportion to those of the items, with squares that add up to 1 for each user."""
+    weights = item_weights[ratings.indices]
     norms = np.sqrt(row_sums(ratings.indptr, weights**2))
     result: NDArray[np.float64] = weights / per_entry(ratings, np.maximum(norms, 1e-300))
     return result

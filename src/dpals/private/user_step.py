@@ -39,16 +39,20 @@ class UserProblem:
     base: Floats
     ridged: int
 
+    def targets(self, ratings: Ratings) -> Floats:
+        """What is fitted, rating by rating: the rating, or 1 for implicit feedback, less the item's offset."""
+        values = np.ones(ratings.n_ratings, np.float32) if ratings.values is None else ratings.values
+        targets: Floats = values - self.offsets[ratings.indices]
+        return targets
+
     def solve(self, ratings: Ratings, threads: int | None = None, inverses: Floats | None = None) -> Floats:
         """One vector per user; zero for users without ratings. `inverses` is as in `solve_rows`."""
-        values = np.ones(ratings.n_ratings, np.float32) if ratings.values is None else ratings.values
-        targets = values - self.offsets[ratings.indices]
         counts = np.diff(ratings.indptr)
         ridges = (self.ridge * np.maximum(counts, 1) ** self.exponent).astype(np.float32)
         return solve_rows(
             ratings.indptr,
             ratings.indices,
-            targets,
+            self.targets(ratings),
             self.features,
             ridges,
             self.base,

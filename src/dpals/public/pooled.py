@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.public.evidence import Evidence
-from dpals.public.item_step import projected, unpacked
+from dpals.public.item_step import unpacked
 
 Doubles = NDArray[np.float64]
 
@@ -93,9 +93,10 @@ def inverse_root(matrix: Doubles) -> Doubles:
 
 
 def _positive(matrix: Doubles) -> Doubles:
-    positive = projected(matrix)
-    floor = max(1e-3 * float(np.linalg.eigvalsh(positive)[-1]), 1e-9)
-    return projected(positive - floor * np.eye(len(matrix))) + floor * np.eye(len(matrix))
+    """The matrix with eigenvalues of at least a thousandth of the largest one."""
+    values, vectors = np.linalg.eigh(matrix)
+    positive: Doubles = (vectors * np.maximum(values, max(1e-3 * values[-1], 1e-9))) @ vectors.T
+    return positive
 
 
 def shared_features(moments: Doubles, weights: Doubles, noise: float) -> Doubles:
