@@ -34,8 +34,9 @@ lint: install ## ruff, mypy --strict, the contract between the three rooms
 bench: install ## speed and memory, printed as tables
 	$(BIN)/python benchmarks/run.py
 
-quality: install ## accuracy on simulated data against our goals, about ten minutes
+quality: install ## accuracy against our goals, about an hour
 	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/pooled_quality.py
 
 mutants: install ## plant bugs that would break privacy; every one must be caught
 	$(BIN)/python tests/privacy/mutants.py

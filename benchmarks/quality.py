@@ -11,8 +11,9 @@ import numpy as np
 
 import dpals
 from dpals.evaluation.metrics import rmse
-from dpals.evaluation.splits import pairs, split_entries
+from dpals.evaluation.splits import split_entries
 from dpals.methods.estimator import Estimator
+from scores import show, test_rmse
 
 SEEDS = (1, 2, 3)
 DELTA = 1e-5
@@ -60,17 +61,17 @@ def _synthetic() -> None:
         def score(
             make: Callable[[int], Estimator], tasks: dict[int, dpals.simulate.SyntheticTask] = tasks
         ) -> list[float]:
-            return [_rmse(make(seed).fit(task.train), task.train, task.test) for seed, task in tasks.items()]
+            return [test_rmse(make(seed), task.train, task.test) for seed, task in tasks.items()]
 
         print(f"Paper's synthetic task, {n_users:,} simulated users: test RMSE")
         als = score(lambda _: dpals.ALS(rank=5, steps=10, ridge=0.01, biases=False))
-        _show("ALS, not private", als, 0.01)
+        show("ALS, not private", als, 0.01)
         for epsilon, goal in goals.items():
 
             def private(seed: int, epsilon: int = epsilon) -> Estimator:
                 return dpals.DPALS(epsilon, DELTA, **SYNTHETIC, ridge=SYNTHETIC_RIDGE[epsilon], insecure_seed=seed)
 
-            _show(f"DPALS, epsilon {epsilon}", score(private), goal)
+            show(f"DPALS, epsilon {epsilon}", score(private), goal)
 
 
 def _movies() -> None:
@@ -79,24 +80,24 @@ def _movies() -> None:
         splits[seed] = split_entries(dpals.simulate.movielens_like(seed=seed), seed=seed)[::2]
 
     def score(make: Callable[[int], Estimator]) -> list[float]:
-        return [_rmse(make(seed).fit(train), train, test) for seed, (train, test) in splits.items()]
+        return [test_rmse(make(seed), train, test) for seed, (train, test) in splits.items()]
 
     print("movielens_like at full size, 80/10/10, simulated: test RMSE")
-    _show("user mean", [_user_mean(train, test) for train, test in splits.values()], None)
+    show("user mean", [_user_mean(train, test) for train, test in splits.values()], None)
     reference = score(lambda _: dpals.ALS(rank=32, steps=12, ridge=16.0))
-    _show("ALS with biases", reference, 0.765)
+    show("ALS with biases", reference, 0.765)
     for epsilon, ratio in POOLED_GOALS.items():
         ours = score(lambda s, e=epsilon: dpals.PooledDPALS(e, DELTA, insecure_seed=s))
-        _show(f"PooledDPALS, epsilon {epsilon}", ours, ratio * float(np.mean(reference)))
-    _show("ALS without biases", score(lambda _: dpals.ALS(rank=32, steps=12, ridge=16.0, biases=False)), 0.785)
+        show(f"PooledDPALS, epsilon {epsilon}", ours, ratio * float(np.mean(reference)))
+    show("ALS without biases", score(lambda _: dpals.ALS(rank=32, steps=12, ridge=16.0, biases=False)), 0.785)
     for epsilon, goal in ((1, None), (5, None), (20, None)):
-        _show(
+        show(
             f"DPALS, epsilon {epsilon}",
             score(lambda s, e=epsilon: dpals.DPALS(e, DELTA, **{**MOVIES, **MOVIES_DPALS[e]}, insecure_seed=s)),
             goal,
         )
     for epsilon, goal in ((1, None), (5, 0.875), (20, 0.82)):
-        _show(
+        show(
             f"AdaDPALS, epsilon {epsilon}",
             score(lambda s, e=epsilon: dpals.AdaDPALS(e, DELTA, **{**MOVIES, **MOVIES_ADA[e]}, insecure_seed=s)),
             goal,
@@ -107,15 +108,6 @@ def _user_mean(train: dpals.Ratings, test: dpals.Ratings) -> float:
     counts = np.maximum(np.diff(train.indptr), 1)
     means = np.bincount(train.rows, train.values, train.n_users) / counts
     return rmse(means[test.rows], np.asarray(test.values))
-
-
-def _rmse(model: Estimator, train: dpals.Ratings, test: dpals.Ratings) -> float:
-    return rmse(model.predict(train, *pairs(test)), np.asarray(test.values))
-
-
-def _show(name: str, scores: list[float], goal: float | None) -> None:
-    verdict = "" if goal is None else f"   goal {goal:.4g}: {'reached' if np.mean(scores) <= goal else 'NOT REACHED'}"
-    print(f"  {name:32} {np.mean(scores):.4f} ± {np.std(scores):.4f}{verdict}", flush=True)
 
 
 if __name__ == "__main__":

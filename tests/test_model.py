@@ -468,6 +468,7 @@ def test_nothing_in_the_files_belongs_to_a_user(tmp_path):
         "user_exponent",
         "user_bias_ridge",
         "unseen_weight",
+        "log_odds",
         "rating_range",
         "privacy",
     }
@@ -659,3 +660,8 @@ def test_a_killed_save_leaves_the_old_model_or_the_new_one(tmp_path):
     means = [model.global_mean for model in models]
     assert means == sorted(means)
     assert set(means) == {1.0, 2.0}
+
+
+def test_log_odds_are_for_implicit_feedback_only():
+    with pytest.raises(InputError, match="implicit feedback"):
+        FactorModel([1, 2], np.zeros((2, 1)), [0.0, 0.0], 3.0, 1.0, rating_range=(1, 5), log_odds=True)

@@ -15,7 +15,7 @@ from dpals.intake.ids import find, id_array, is_text, positions
 from dpals.kernels.rows import row_norms, row_sums
 from dpals.kernels.top_k import top_k
 from dpals.model_files import read_model, write_model
-from dpals.private.user_step import UserProblem
+from dpals.private.user_step import ChoiceProblem, UserProblem
 from dpals.ratings import Ratings
 from dpals.release.statement import Statement
 
@@ -55,6 +55,10 @@ class FactorModel:
         Items that were trained on. Others are predicted by the mean of the user's own ratings, or score 0 in
         implicit feedback; by default all items are. The user's ratings of the others still count for the
         user's vector: give such items zero factors if theirs mean nothing.
+    log_odds
+        For implicit feedback: item bias + user vector . item factor is the logarithm of the odds that the user
+        has the item, up to a number that depends on the user, and the user's vector is the most likely one if
+        vectors are normal with variance 1. Ridges, exponents and `unseen_weight` play no part then.
     rating_range
         Predictions are cut to it; None for implicit feedback.
     privacy
@@ -84,6 +88,7 @@ class FactorModel:
     user_bias_ridge: float | None = None
     unseen_weight: float = 0.0
     is_trained: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
+    log_odds: bool = False
     rating_range: tuple[float, float] | None = None
     privacy: Statement | None = None
 
@@ -106,6 +111,8 @@ class FactorModel:
             if name != "items" and value is not None and not np.isfinite(value).all():
                 raise InputError(f"{name} must be finite: training diverged, or the numbers are damaged")
             object.__setattr__(self, name, value)
+        if self.log_odds and self.rating_range is not None:
+            raise InputError("log odds are for implicit feedback: a model with them has no rating range")
         if min(self.user_ridge, self.user_bias_ridge or 0, self.unseen_weight) < 0:
             raise InputError("user_ridge, user_bias_ridge and unseen_weight must be at least 0")
 
@@ -127,8 +134,10 @@ class FactorModel:
         """Number of factors, the user's bias not counted."""
         return int(self.item_factors.shape[1])
 
-    def user_problem(self) -> UserProblem:
+    def user_problem(self) -> UserProblem | ChoiceProblem:
         """The problem whose solution is a user's vector, with the user's bias last where there is one."""
+        if self.log_odds:
+            return ChoiceProblem.of(self.item_factors, (self.global_mean + self.item_biases).astype(np.float32))
         factors = self.item_factors.astype(np.float64)
         gram = self.unseen_weight * (factors.T @ factors)
         has_bias = self.user_bias_ridge is not None
@@ -244,7 +253,7 @@ class FactorModel:
         Whenever that is interrupted, the folder holds the model from before or the new one, whole.
         """
         facts = {
-            **{name: getattr(self, name) for name in (*_NUMBERS, "rating_range")},
+            **{name: getattr(self, name) for name in (*_NUMBERS, "rating_range", "log_odds")},
             "privacy": None if self.privacy is None else json.loads(self.privacy.to_json()),
             "items": self.items.tolist(),
         }
@@ -258,7 +267,7 @@ class FactorModel:
         try:
             privacy = facts["privacy"]
             kept: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
-            kept |= {name: facts[name] for name in ("items", *_NUMBERS, "rating_range")}
+            kept |= {name: facts[name] for name in ("items", *_NUMBERS, "rating_range", "log_odds")}
             return cls(**kept, privacy=None if privacy is None else Statement.from_json(json.dumps(privacy)))
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise InputError(f"the model in {folder} is damaged: {problem}") from problem

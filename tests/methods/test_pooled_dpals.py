@@ -112,10 +112,7 @@ def test_bad_arguments_are_named_before_anything_is_spent(arguments, message, pa
     assert ledger.spent("ratings") == 0
 
 
-def test_implicit_feedback_and_too_large_ranks_are_refused(parts):
-    implicit = dpals.Ratings.from_arrays(["ann"], ["tea"])
-    with pytest.raises(InputError, match="implicit"):
-        dpals.PooledDPALS().fit(implicit)
+def test_too_large_ranks_are_refused(parts):
     with pytest.raises(InputError, match="rank 801"):
         dpals.PooledDPALS(rank=801).fit(parts[0])
 

@@ -210,6 +210,28 @@ MUTANTS = [
         "return tuple(math.floor(self.cost * min(w, Fraction(1))) for w in exact)",
         "tests/release/test_accounting.py",
     ),
+    Mutant(
+        "a product over all users, whose rounding depends on who is there",
+        "methods/pooled_releases.py",
+        "whitened = people.company(centred @ inverse_root(unpacked(spread, size)))",
+        "whitened = people.company(centred) @ inverse_root(unpacked(spread, size))",
+        "tests/privacy/test_methods.py",
+    ),
+    Mutant(
+        "the number of users taken from the data",
+        "methods/pooled_releases.py",
+        "breadth = max(float(breadth), door.releases[-1].sigma)",
+        "breadth = float(people.breadths.sum())",
+        "tests/privacy/test_methods.py",
+    ),
+    Mutant(
+        "how active users are taken from the data",
+        "methods/pooled_choices.py",
+        "    return Activity.of(released, door.releases[-1].sigma)",
+        "    exact = np.bincount(people.offer_of_activity(n_groups).pattern.items, minlength=n_groups)\n"
+        "    return Activity.of(exact, 0.0)",
+        "tests/privacy/test_methods.py",
+    ),
 ]
 
 

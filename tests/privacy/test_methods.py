@@ -28,6 +28,9 @@ METHODS = {
 IMPLICIT = {
     "DPALS": dpals.DPALS(2.0, 1e-5, **SMALL),
     "AdaDPALS": dpals.AdaDPALS(2.0, 1e-5, **SMALL),
+    "PooledDPALS": dpals.PooledDPALS(2.0, 1e-5, rank=2, steps=2),
+    "PooledDPALS, its own rank": dpals.PooledDPALS(50.0, 1e-5, steps=2),
+    "PooledDPALS, popularity alone": dpals.PooledDPALS(2.0, 1e-5, rank=0),
 }
 N_USERS, N_ITEMS = 40, 12
 
@@ -95,6 +98,27 @@ def check_neighbours(method, users, ratings, monkeypatch):
             assert release == other_release, "noise, grid or cost depend on the data"
             moved = ((sums - other_sums) ** 2 * query.coordinate_weights.astype(object)).sum()
             assert moved <= release.bound**2, query.purpose
+
+
+@pytest.mark.parametrize(
+    ("implicit", "name"), [*((False, name) for name in METHODS), *((True, name) for name in IMPLICIT)]
+)
+def test_what_many_users_add_is_what_each_part_of_them_adds_alone(implicit, name, monkeypatch):
+    """To the last bit: whoever else is there, and whatever the size of the products they would be part of."""
+    n_items = 150
+    rng = np.random.default_rng(5)
+    users, items = np.nonzero(rng.random((3001, n_items)) < rng.random((3001, 1)) * 0.2)
+    values = rng.choice([0.5, 2.5, 3.3, 5.0], size=len(users))
+    method = (IMPLICIT if implicit else METHODS)[name]
+
+    def ratings(keep):
+        rated = {} if implicit else {"values": values[keep], "rating_range": (0.5, 5.0)}
+        return dpals.Ratings.from_arrays(users[keep], items[keep], **rated, catalogue=range(n_items))
+
+    everyone = run(method, ratings(users >= 0), monkeypatch)
+    first, others = (run(method, ratings(part), monkeypatch, everyone) for part in (users < 7, users >= 7))
+    for whole, one, other in zip(everyone, first, others, strict=True):
+        assert np.array_equal(whole[1], one[1] + other[1]), whole[0].purpose
 
 
 @pytest.mark.parametrize("name", METHODS)

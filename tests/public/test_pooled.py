@@ -72,7 +72,9 @@ def test_features_are_the_directions_in_which_the_people_of_items_differ():
     weights = np.r_[np.full(300, 400.0), np.zeros(5)]
     kind = np.where(np.arange(305) % 2, 0.3, -0.3)
     moments = weights[:, None] * (np.array([0.5, 0.2, 0.0]) + np.outer(kind, [0, 0.6, 0.8]))
-    features = shared_features(moments + rng.normal(size=moments.shape), weights, noise=1.0)
+    features, scales = shared_features(moments + rng.normal(size=moments.shape), weights, noise=1.0)
+    assert scales[0] == pytest.approx(0.3, rel=0.05)
+    assert scales[1] < 0.05
     assert abs(np.corrcoef(features[:300, 0], kind[:300])[0, 1]) > 0.99
     np.testing.assert_allclose(np.mean(features[:300, 0] ** 2), 1.0, atol=0.05)
     assert np.array_equal(features[300:], np.zeros((5, 3)))

@@ -126,11 +126,11 @@ def _solve(indptr, indices, targets, features, ridges, common, ridged, start, st
             for k in range(rank):
                 solutions[i, k] = moments[0, k]
             if len(inverses):
-                _invert(system, scratch, rank, ridged, root, inverses[i])
+                invert(system, scratch, rank, ridged, root, inverses[i])
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _invert(factor, reciprocals, rank, size, root, inverse):  # type: ignore[no-untyped-def]
+def invert(factor, reciprocals, rank, size, root, inverse):  # type: ignore[no-untyped-def]
     """Upper triangle of the leading block of (R^T R)^-1 from R, as S S^T with S = R^-1."""
     for i in range(rank - 1, -1, -1):
         for j in range(rank):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Within
+from dpals.methods.constraints import POSITIVE, SHARE, Within
 from dpals.release.accounting import Budget
 
 Doubles = NDArray[np.float64]
@@ -15,9 +15,9 @@ _LEAST_SIGNAL = 7.0  # below it factors cost more than they tell
 
 CONSTRAINTS: dict[str, Within] = {
     "rank": Within(low=0, closed=True, whole=True, optional=True),
-    "steps": COUNT,
+    "steps": Within(low=1, closed=True, whole=True, optional=True),
     "growth": POSITIVE,
-    "weight_exponent": NOT_NEGATIVE,
+    "weight_exponent": Within(closed=True, optional=True),
     "clip": POSITIVE,
     "noise_scale": POSITIVE,
     "taste_scale": POSITIVE,
@@ -37,6 +37,11 @@ CONSTRAINTS: dict[str, Within] = {
 _ROUNDS_OF_COMPANY = 4
 _GROWTH_OF_COMPANY = 2.5
 _SPREAD_PART = 0.15
+
+
+def first_shares(first: float, weight_share: float) -> tuple[float, ...]:
+    """Shares of the first release, of the three about the items' weights, and of the rest."""
+    return (first, 0.46 * weight_share, 0.46 * weight_share, 0.08 * weight_share, 1 - first - weight_share)
 
 
 @dataclass(frozen=True)
@@ -117,3 +122,18 @@ def suitable_rank(weights: Doubles, noise: float, budget: Budget) -> int:
     typical = max(float(squares), 0.0) / max(float(np.maximum(weights, 0.0).sum()), 1e-9)
     signal = budget.mu * typical
     return 0 if signal < _LEAST_SIGNAL else min(round(1.1 * signal**0.4), _LARGEST_RANK)
+
+
+def choice_rank(weights: Doubles, noise: float, budget: Budget) -> int:
+    """The same for implicit feedback, which shows more of people's tastes: about 2.5 times as many, and at most 31.
+
+    It is one less than a multiple of 8, as vectors with one number more are fast to compute with.
+
+    Examples
+    --------
+    >>> weights = np.full(1000, 300.0)
+    >>> [choice_rank(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 1.0, 10.0)]
+    [0, 15, 31]
+    """
+    rank = suitable_rank(weights, noise, budget)
+    return min(8 * -(-(5 * rank // 2 + 1) // 8), _LARGEST_RANK) - 1 if rank else 0

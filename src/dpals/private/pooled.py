@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.kernels.rows import entry_products, row_combinations, row_norms, row_sums
+from dpals.kernels.rows import row_combinations, row_norms, row_sums
 from dpals.private.centering import pattern_of, per_entry
 from dpals.private.sampling import unit_weights
-from dpals.private.user_step import UserProblem
+from dpals.private.user_step import ChoiceProblem, UserProblem
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Pattern
 
@@ -62,6 +62,12 @@ class Participants:
         """One number of at most 1 for each user."""
         return Offer(Pattern.one_item(self.ratings.n_users), self.breadths)
 
+    def offer_of_activity(self, n_bins: int) -> Offer:
+        """1 at the place of the user's number of items, two places for each doubling. Norm at most 1."""
+        counts, n_users = np.diff(self.ratings.indptr), self.ratings.n_users
+        places = np.floor(2 * np.log2(np.maximum(counts, 1))).astype(np.int32)
+        return Offer(Pattern(np.arange(n_users + 1), places, n_bins), (counts > 0).astype(np.float64))
+
     def company(self, features: Doubles) -> Doubles:
         """The weighted sum of the features of each user's items, whatever the user thinks of them."""
         return row_combinations(self.ratings.indptr, self.ratings.indices, self.weights, features)
@@ -77,18 +83,19 @@ class Participants:
         directions = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
         return Offer(self.pattern, self.weights * _JUST_BELOW, directions)
 
-    def step_offers(self, problem: UserProblem, rank: int, bias_scale: float, bounds: Bounds) -> StepOffers:
+    def step_offers(
+        self, problem: UserProblem | ChoiceProblem, rank: int, bias_scale: float, bounds: Bounds
+    ) -> StepOffers:
         """Offers of one step: moments c_ij x_i, the Gram matrix of the x_i, and the uncertainty of the u_i.
 
         With x_i = (u_i, bias_scale), the user's vector and a constant for the item's bias, and residuals e_ij of
-        the user's own fit, c_ij = f_i w_ij e_ij, where f_i <= 1 scales the whole contribution to its bound. The
-        same f_i, times the user's breadth, weighs the other two.
+        the user's own fit, or 1 for implicit feedback, c_ij = f_i w_ij e_ij, where f_i <= 1 scales the whole
+        contribution to its bound. The same f_i, times the user's breadth, weighs the other two.
         """
         ratings, n_users = self.ratings, self.ratings.n_users
         inverses = np.zeros((n_users, rank * (rank + 1) // 2), np.float32)
         solved = problem.solve(ratings, inverses=inverses if rank else None)
-        predictions = entry_products(ratings.indptr, ratings.indices, solved, problem.features)
-        coefficients = self.weights * (problem.targets(ratings) - predictions)
+        coefficients = self.weights * problem.residuals(ratings, solved)
         vectors = np.column_stack([solved[:, :rank], np.full(n_users, bias_scale)]).astype(np.float64)
 
         lengths = row_norms(vectors)
@@ -97,11 +104,11 @@ class Participants:
         coefficients *= per_entry(ratings, scales)
 
         everyone, parts = Pattern.one_item(n_users), self.breadths * scales
-        covariances = problem.ridge * inverses
+        inverses *= np.float32(problem.ridge)
         return StepOffers(
             moments=Offer(self.pattern, coefficients, vectors),
             gram=Offer(everyone, _within(bounds.gram, parts, lengths**2), vectors),
-            covariance=Offer(everyone, _within(bounds.covariance, parts, row_norms(covariances)), covariances),
+            covariance=Offer(everyone, _within(bounds.covariance, parts, row_norms(inverses)), inverses),
         )
 
 

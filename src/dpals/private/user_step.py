@@ -1,14 +1,22 @@
-"""The user half of a step: each user's vector from the user's own ratings and public item factors."""
+"""The user half of a step: each user's vector from the user's own data and public item factors."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
+from dpals.kernels.choices import solve_choices
 from dpals.kernels.half_step import solve_rows
+from dpals.kernels.quadrature import normal_nodes
+from dpals.kernels.rows import entry_products, row_norms
 from dpals.ratings import Ratings
 
 Floats = NDArray[np.float32]
+
+_CONSIDERED = 0.95
+_NODES, _NODE_SHARES = normal_nodes(7)
+_NUMBER_RIDGE = 1e-3  # a user's number of items is known, so the ridge is for numerical safety only
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,3 +68,65 @@ class UserProblem:
             inverses=inverses,
             threads=threads,
         )
+
+    def residuals(self, ratings: Ratings, solved: Floats) -> Floats:
+        """What the users' vectors leave of the targets, rating by rating."""
+        fitted = entry_products(ratings.indptr, ratings.indices, solved, self.features)
+        result: Floats = self.targets(ratings) - fitted
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceProblem:
+    """The problem that gives the vector of a user of whom only the chosen items are known.
+
+    User i has item j with log odds offset_j + x . f_j, and x is normal with variance 1 in all directions but the
+    last one, which says how many items the user has. x is the most likely vector.
+
+    Parameters
+    ----------
+    features
+        f_j, one row per item; 1 at the end.
+    offsets
+        Log odds of the item for a user like all others.
+    considered
+        Items that tell about users; leaving out rare ones saves time.
+    """
+
+    features: Floats
+    offsets: Floats
+    considered: NDArray[np.bool_]
+    ridge: float = 1.0
+
+    @classmethod
+    def of(cls, factors: Floats, offsets: Floats) -> "ChoiceProblem":
+        """With the most popular items considered, those that make up 9 of 10 choices."""
+        leanings = row_norms(factors)[:, None] * _NODES
+        chances = expit(offsets.astype(np.float64)[:, None] + leanings) @ _NODE_SHARES  # means over normal x
+        order = np.argsort(-chances, kind="stable")
+        needed = np.searchsorted(np.cumsum(chances[order]), _CONSIDERED * chances.sum()) + 1
+        considered = np.zeros(len(chances), bool)
+        considered[order[:needed]] = True
+        features = np.column_stack([factors, np.ones(len(factors), np.float32)])
+        return cls(np.ascontiguousarray(features, np.float32), offsets, considered)
+
+    def solve(self, ratings: Ratings, threads: int | None = None, inverses: Floats | None = None) -> Floats:
+        """One vector per user; zero for users without items. `inverses` is as in `solve_choices`."""
+        rank = self.features.shape[1] - 1
+        base = np.eye(rank + 1, dtype=np.float32)
+        base[rank, rank] = _NUMBER_RIDGE
+        return solve_choices(
+            ratings.indptr,
+            ratings.indices,
+            self.features,
+            self.offsets,
+            base,
+            self.considered,
+            ridged=rank,
+            inverses=inverses,
+            threads=threads,
+        )
+
+    def residuals(self, ratings: Ratings, solved: Floats) -> Floats:  # noqa: ARG002, one interface for both problems
+        """1 for every item: an item's moments are the sum of the vectors of the users who have it."""
+        return np.ones(ratings.n_ratings, np.float32)

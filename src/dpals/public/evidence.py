@@ -51,6 +51,31 @@ class Evidence:
         self.information = self.information @ inverse
         self.precision = inverse @ self.precision @ inverse
 
+    def spread(self, typical: float) -> Doubles:
+        """The covariance of the v_j that the evidence shows, beyond what noise alone would.
+
+        Items count by how well they are known, with `typical` for the variance of a coordinate; eigenvalues are at
+        least a thousandth of it.
+
+        Examples
+        --------
+        >>> known = Evidence.none(np.full(4, 10.0), rank=1)
+        >>> known.add(np.array([[20.0], [-20.0], [20.0], [-20.0]]), np.eye(1), noise=1.0)
+        >>> known.spread(typical=1.0).round(2)
+        array([[3.99]])
+        """
+        rank = len(self.precision)
+        noise = np.linalg.inv(self.precision)  # of an item of weight 1
+        squares = np.where(self.weights > 0, self.weights, np.inf) ** 2
+        measured = self.information @ noise / squares[:, None]
+        variances = np.trace(noise) / rank / squares
+        trust = np.where(self.weights > 0, 1 / (variances + typical) ** 2, 0.0)
+        trust /= trust.sum()
+        covariance = measured.T @ (trust[:, None] * measured) - noise * float(np.sum(trust / squares))
+        values, vectors = np.linalg.eigh(covariance)
+        result: Doubles = (vectors * np.maximum(values, 1e-3 * typical)) @ vectors.T
+        return result
+
     def posterior(self, prior: Doubles, features: Doubles | None = None) -> Doubles:
         """Best guess at the vectors, if they have mean 0 and this covariance before any release.
 

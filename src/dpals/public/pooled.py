@@ -99,11 +99,11 @@ def _positive(matrix: Doubles) -> Doubles:
     return positive
 
 
-def shared_features(moments: Doubles, weights: Doubles, noise: float) -> Doubles:
+def shared_features(moments: Doubles, weights: Doubles, noise: float) -> tuple[Doubles, Doubles]:
     """Features of the items, of unit variance, from released sums of weight times direction of the users.
 
     The mean direction of the people who rate an item, less that of all people, shrunk by what the noise leaves of it;
-    the directions in which items differ most come first.
+    the directions in which items differ most come first. The second result says how much: standard deviations.
     """
     mean = moments.sum(axis=0) / max(float(weights.sum()), 1e-9)
     safe = np.maximum(weights, 1e-9)[:, None]
@@ -114,5 +114,5 @@ def shared_features(moments: Doubles, weights: Doubles, noise: float) -> Doubles
     spread = seen.T @ (trust[:, None] * seen) - np.eye(seen.shape[1]) * float(trust @ variance[:, 0])
     values, vectors = np.linalg.eigh(spread)
     values, vectors = np.maximum(values[::-1], 1e-5), vectors[:, ::-1]
-    result: Doubles = seen @ vectors * np.sqrt(values) / (values + variance)
-    return result
+    scales: Doubles = np.sqrt(values)
+    return seen @ vectors * scales / (values + variance), scales

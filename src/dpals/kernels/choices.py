@@ -1,0 +1,206 @@
+"""A small logistic regression for every row of a sparse matrix: which of the columns the row chose."""
+
+from math import factorial
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from dpals.kernels.half_step import in_threads, invert
+from dpals.kernels.tiles import add_product, add_weighted_rows, padded, solve_positive
+
+Floats = NDArray[np.float32]
+
+_NEWTON_STEPS = 3
+_LONGEST_STEP = np.float32(2)
+_BLOCK = 256  # columns that are looked at together, so that they stay in the nearest cache
+_LARGEST_LOG_ODDS = np.float32(30)
+_BITS_OF_E = np.float32(1 / np.log(2))
+_SERIES = np.array([np.log(2) ** k / factorial(k) for k in range(7)], np.float32)  # of 2^t, good for |t| <= 1/2
+_LANES = padded(1, np.float32)
+
+
+def solve_choices(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    features: Floats,
+    offsets: Floats,
+    base: Floats,
+    considered: NDArray[np.bool_],
+    *,
+    ridged: int,
+    inverses: Floats | None = None,
+    threads: int | None = None,
+) -> Floats:
+    """The most likely x_i of every row, if the row has column j with log odds o_j + x_i . f_j.
+
+    Minimises the sum over the considered columns j of log(1 + exp(h_ij)) - [i has j] h_ij, h_ij = o_j + x_i . f_j,
+    plus x_i . base x_i / 2, by three steps of Newton's method. The last feature must be 1 for all columns: its
+    coordinate says how many columns the row has. A row's solution depends on that row's entries alone, to the
+    last bit, whatever the threads.
+
+    Parameters
+    ----------
+    indptr, indices
+        The columns of each row.
+    features, offsets
+        f_j and o_j, one row and one number per column.
+    base
+        Symmetric and positive: the ridges.
+    considered
+        Which columns count. Leaving out rare ones saves time.
+    ridged
+        How many of the leading coordinates `inverses` is about.
+    inverses
+        Filled, where given, with the inverse of the last Newton system of each row on the ridged coordinates: its
+        upper triangle, one line per row. Rows without a considered column keep what was there.
+    threads
+        How many to use; all cores by default.
+
+    Returns
+    -------
+    array with one solution per row; zero for rows without a considered column
+    """
+    rank, n_columns = features.shape[1], int(considered.sum())
+    solutions = np.zeros((len(indptr) - 1, rank), np.float32)
+    width, n_blocks = padded(rank, np.float32), -(-n_columns // _BLOCK)
+    common = np.eye(width, dtype=np.float32)  # coordinates added for padding solve to zero
+    common[:rank, :rank] = base
+    rows = np.zeros((n_blocks * _BLOCK, width), np.float32)
+    rows[:n_columns, :rank] = features[considered]
+    logs = np.full(n_blocks * _BLOCK, -_LARGEST_LOG_ODDS)
+    logs[:n_columns] = offsets[considered]
+    lines = np.ascontiguousarray(rows.reshape(n_blocks, _BLOCK, width).transpose(0, 2, 1))
+    places = np.where(considered, np.cumsum(considered) - 1, -1)
+    wanted = np.empty((0, 0), np.float32) if inverses is None else inverses
+    # Where Newton's method starts: two places for each doubling of the number of columns that a row has.
+    counts = 2.0 ** (np.arange(2 * max(n_columns, 1).bit_length() + 1) / 2)
+    total = max(float(np.exp(logs[:n_columns], dtype=np.float64).sum()), 1e-30)
+    starts = np.log(counts / total).astype(np.float32)
+    columns = (rows, lines, logs, common)
+    beginnings = (starts, *_first_expectations(starts, rank, columns))
+
+    def work(start: int, stop: int) -> None:
+        _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, solutions, wanted)
+
+    in_threads(work, np.arange(len(indptr), dtype=np.int64), threads)
+    return solutions
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
+def _first_expectations(starts, rank, columns):  # type: ignore[no-untyped-def]
+    """What `_expectations` gives where Newton's method may start, which is the same for many rows."""
+    width = columns[0].shape[1]
+    moments = np.empty((len(starts), 1, width), np.float32)
+    systems = np.zeros((len(starts), width, width + _LANES), np.float32)
+    scratch = _scratch(width)
+    solution = np.zeros(rank, np.float32)
+    for level in range(len(starts)):
+        solution[rank - 1] = starts[level]
+        _expectations(solution, columns, moments[level], systems[level], scratch)
+    return moments, systems
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
+def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, solutions, inverses):  # type: ignore[no-untyped-def]
+    rows, _, _, common = columns
+    starts, first_moments, first_systems = beginnings
+    width, rank = rows.shape[1], solutions.shape[1]
+    system = np.zeros((width, width + _LANES), np.float32)
+    step, reciprocals = np.empty((1, width), np.float32), np.empty((1, width), np.float32)
+    chosen, moments = np.empty((1, width), np.float32), np.empty((1, width), np.float32)
+    root = np.empty((width, width), np.float32)
+    scratch = _scratch(width)
+    for i in range(start, stop):
+        count = _sum_of_chosen(indices[indptr[i] : indptr[i + 1]], places, rows, chosen)
+        if count == 0:
+            continue
+        solution, level = solutions[i], int(2 * np.log2(count))
+        solution[rank - 1] = starts[level]
+        moments[:] = first_moments[level]
+        system[:] = first_systems[level]
+        for number in range(_NEWTON_STEPS):
+            if number:
+                _expectations(solution, columns, moments, system, scratch)
+            for k in range(width):
+                pull = chosen[0, k] - moments[0, k]
+                for other in range(rank):
+                    pull -= common[k, other] * solution[other]
+                system[k, width] = pull
+                for pad in range(1, _LANES):
+                    system[k, width + pad] = 0
+            if not solve_positive(system, step, reciprocals):
+                break
+            length = np.float32(0)
+            for k in range(rank):
+                length += step[0, k] * step[0, k]
+            shorter = min(np.float32(1), _LONGEST_STEP / np.sqrt(length))
+            for k in range(rank):
+                solution[k] += shorter * step[0, k]
+        if len(inverses):
+            invert(system, reciprocals, rank, ridged, root, inverses[i])
+
+
+@njit(nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _scratch(width):  # type: ignore[no-untyped-def]
+    """Room for the numbers of one block of columns."""
+    chances, scaled = np.empty((_BLOCK, 1), np.float32), np.empty((_BLOCK, width), np.float32)
+    return chances, scaled, np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.int32)
+
+
+@njit(nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _sum_of_chosen(columns, places, rows, chosen):  # type: ignore[no-untyped-def]
+    """Sum of the features of those columns that are considered, and their number."""
+    count = 0
+    chosen[:] = 0
+    for column in columns:
+        if places[column] >= 0:
+            count += 1
+            for k in range(rows.shape[1]):
+                chosen[0, k] += rows[places[column], k]
+    return count
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
+def _expectations(solution, columns, moments, system, scratch):  # type: ignore[no-untyped-def]
+    """moments = sum_j p_j f_j and system = common + sum_j p_j (1 - p_j) f_j f_j^T, p_j the chance of column j."""
+    rows, lines, logs, common = columns
+    chances, scaled, odds, bits = scratch
+    width = rows.shape[1]
+    moments[:] = 0
+    for k in range(width):
+        for other in range(k, width):
+            system[k, other] = common[k, other]
+    for block in range(len(lines)):
+        first = block * _BLOCK
+        for j in range(_BLOCK):
+            odds[j] = logs[first + j]
+        for k in range(len(solution)):
+            for j in range(_BLOCK):
+                odds[j] += solution[k] * lines[block, k, j]
+        _exponentials(odds, bits)
+        for j in range(_BLOCK):
+            chances[j, 0] = odds[j] / (1 + odds[j])
+            odds[j] = np.sqrt(odds[j]) / (1 + odds[j])
+        for j in range(_BLOCK):
+            for k in range(width):
+                scaled[j, k] = odds[j] * rows[first + j, k]
+        add_weighted_rows(moments, chances, rows[first : first + _BLOCK], _BLOCK)
+        add_product(system, scaled, scaled, _BLOCK)
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
+def _exponentials(values, bits):  # type: ignore[no-untyped-def]
+    """Replace values by their exponentials, many at a time: e^x is 2^whole times a series in what is left."""
+    powers = bits.view(np.float32)
+    for j in range(len(values)):
+        doublings = min(max(values[j], -_LARGEST_LOG_ODDS), _LARGEST_LOG_ODDS) * _BITS_OF_E
+        whole = np.floor(doublings + np.float32(0.5))
+        bits[j] = (np.int32(whole) + np.int32(127)) << np.int32(23)  # the exponent of a float32
+        left = doublings - whole
+        series = _SERIES[6]
+        for k in range(5, -1, -1):
+            series = series * left + _SERIES[k]
+        values[j] = series
+    for j in range(len(values)):
+        values[j] *= powers[j]

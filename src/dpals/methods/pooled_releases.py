@@ -1,0 +1,128 @@
+"""The releases of PooledDPALS that ratings and implicit feedback share: the catalogue, company, and a step's sums."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.methods.pooled_settings import StepCosts
+from dpals.private.centering import offer_of_weights
+from dpals.private.pooled import Bounds, Participants
+from dpals.private.user_step import ChoiceProblem, UserProblem
+from dpals.public.item_step import unpacked
+from dpals.public.pooled import PooledGram, inverse_root, shared_features
+from dpals.public.starting_points import random_factors
+from dpals.ratings import Ratings
+from dpals.release.contribution import Query
+from dpals.release.mechanism import Door
+
+Doubles = NDArray[np.float64]
+
+_WIDEST = 20.0  # users whose weights add up to more count as this in pooled sums; about 400 ratings
+CONSTANT = 0.7  # the coordinate beside a user's vector that learns biases; vectors have unit variance
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """What was released before training proper, about the items and the users at large."""
+
+    popularity: Doubles
+    item_weights: Doubles
+    """What a rating of the item weighs, before the user's weights are scaled to length 1."""
+    weights: Doubles
+    weight_noise: float
+    breadth: float
+
+
+def release_catalogue(
+    ratings: Ratings, weight_exponent: float, door: Door, costs: Sequence[int]
+) -> tuple[Catalogue, Participants]:
+    """Popularity and weights of the items, and the users with the weights that follow from it."""
+    popularity_cost, weight_cost, breadth_cost = costs
+    query = Query("popularity of the items", ratings.n_items, 1.0)
+    released = door.release(query, offer_of_weights(ratings), popularity_cost)[:, 0]
+    popularity = np.maximum(released, door.releases[-1].sigma)
+    item_weights = popularity**-weight_exponent
+    people = Participants.of(ratings, item_weights, _WIDEST)
+
+    query = Query("breadth of all users", 1, 1.0)
+    breadth = door.release(query, people.offer_of_breadths(), breadth_cost)[0, 0]
+    breadth = max(float(breadth), door.releases[-1].sigma)
+    nothing = np.zeros(ratings.n_items)
+    known = Catalogue(popularity, item_weights, nothing, np.inf, breadth)
+    return release_weights(people, known, door, weight_cost), people
+
+
+def release_weights(people: Participants, known: Catalogue, door: Door, cost: int) -> Catalogue:
+    """The catalogue with weights of the items, in place of those from before."""
+    query = Query("weights of the items", people.ratings.n_items, 1.0)
+    weights = door.release(query, people.offer_of_weights(), cost)[:, 0]
+    return replace(known, weights=weights, weight_noise=door.releases[-1].sigma)
+
+
+def release_features(
+    people: Participants, weights: Doubles, size: int, seed: int, door: Door, costs: tuple[StepCosts, ...]
+) -> tuple[Doubles, Doubles]:
+    """What kind of people rate an item, whatever they think of it: one row of features per item, of unit variance.
+
+    Items that the same people rate tend to be liked by the same people. This is a subspace iteration, from
+    random features, on who rated what. The second result says how much items differ in each feature.
+    """
+    features, scales = random_factors(len(weights), size, seed), np.ones(size)
+    for number, cost in enumerate(costs, 1):
+        centred = features - weights @ features / max(float(weights.sum()), 1e-9)
+        centred *= (weights > 0)[:, None]
+        bound = float(size)  # features have variance 1 where they are known, and a user's weights length 1
+        query = Query(f"spread of company, round {number}", 1, bound, "symmetric", size)
+        spread = door.release(query, people.offer_of_spread(people.company(centred), bound), cost.gram)[0]
+        # Turned on the public side: a product over all users could round one user's row by who else is there.
+        whitened = people.company(centred @ inverse_root(unpacked(spread, size)))
+        query = Query(f"company of the items, round {number}", len(weights), 1.0, "vector", size)
+        moments = door.release(query, people.offer_of_directions(whitened), cost.moments)
+        features, scales = shared_features(moments, weights, door.releases[-1].sigma)
+    return features, scales
+
+
+@dataclass(frozen=True, eq=False)
+class StepSums:
+    """What one step released: the right-hand sides with their noise, and what all users look like together."""
+
+    moments: Doubles
+    noise: float
+    pooled: PooledGram
+
+
+def release_step(
+    people: Participants,
+    problem: UserProblem | ChoiceProblem,
+    rank: int,
+    scale: float,
+    breadth: float,
+    door: Door,
+    cost: StepCosts,
+    name: str,
+) -> StepSums:
+    """Residual times vector for every item, with a user's clip in units of `scale` times the length of a vector."""
+    # A user's vector has unit variance in each direction, of which about half is known to the user.
+    length = np.sqrt(rank / 2 + CONSTANT**2)
+    bounds = Bounds(moments=scale * length, gram=length**2 / 2, covariance=0.3 * np.sqrt(rank))
+    offers = people.step_offers(problem, rank, CONSTANT, bounds)
+
+    query = Query(f"Gram matrix of all users, {name}", 1, bounds.gram, "symmetric", rank + 1)
+    gram = door.release(query, offers.gram, cost.gram)[0]
+    covariance = np.zeros(0)
+    if rank:
+        query = Query(f"uncertainty of all users, {name}", 1, bounds.covariance, "vector", rank * (rank + 1) // 2)
+        covariance = door.release(query, offers.covariance, cost.covariance)[0]
+    query = Query(
+        f"right-hand sides, {name}",
+        people.ratings.n_items,
+        bounds.moments,
+        "vector",
+        rank + 1,
+        coefficient_norm=scale,
+    )
+    moments = door.release(query, offers.moments, cost.moments)
+    noise = door.releases[-1].sigma
+    return StepSums(moments, noise, PooledGram.of(gram, covariance, breadth, CONSTANT))

@@ -1,0 +1,81 @@
+"""From released sums to log odds: the public half of PooledDPALS for implicit feedback."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from dpals.kernels.quadrature import normal_nodes
+
+Doubles = NDArray[np.float64]
+
+_MOST = 0.9  # no item is taken to be with more than this share of the users
+_ROUNDS = 10
+_NODES, _NODE_SHARES = normal_nodes(7)
+
+
+@dataclass(frozen=True, eq=False)
+class Activity:
+    """How many items users have: groups of users with about the same number.
+
+    Parameters
+    ----------
+    counts
+        Items of a user of the group.
+    shares
+        Share of the group among all users.
+    """
+
+    counts: Doubles
+    shares: Doubles
+
+    @staticmethod
+    def n_groups(n_items: int) -> int:
+        """Two groups for each doubling of the number of items."""
+        return int(np.floor(2 * np.log2(max(n_items, 1)))) + 1
+
+    @classmethod
+    def of(cls, released: Doubles, noise: float) -> "Activity":
+        """From the released sizes of the groups; those that do not rise above the noise count as empty.
+
+        Examples
+        --------
+        >>> Activity.of(np.array([0.4, -1.0, 0.2, 90.0, 30.0]), noise=1.0)
+        Activity(counts=array([3.36358566, 4.75682846]), shares=array([0.75, 0.25]))
+        """
+        sizes = np.where(released > 3 * noise, released, 0.0)
+        if not sizes.any():
+            sizes[np.argmax(released)] = 1.0
+        counts: Doubles = 2 ** ((np.arange(len(released)) + 0.5) / 2)
+        return cls(counts[sizes > 0], sizes[sizes > 0] / sizes.sum())
+
+    def rates(self, popularity: Doubles) -> Doubles:
+        """Share of the users who have an item, for items of these relative popularities."""
+        rates: Doubles = np.minimum(popularity / popularity.sum() * float(self.counts @ self.shares), _MOST)
+        return rates
+
+
+def calibrated(rates: Doubles, lengths: Doubles, activity: Activity) -> tuple[Doubles, Doubles]:
+    """Offsets for which users have the items at these rates, and how much room the items leave.
+
+    A user has item j with log odds b + o_j + t, where t is normal with standard deviation `lengths[j]` and b depends
+    on the user's group. Nearly everyone with a leaning to a very popular item has it already, so the people who
+    have it differ less from others than its factors say: by the share E[p (1 - p)] / E[p], p being the chance,
+    which is the second result.
+    """
+    # Means over a normal t by quadrature: one row per group, one column per item, one layer per node.
+    leanings = lengths[:, None] * _NODES
+    offsets, shifts = np.log(rates) - np.minimum(lengths, 2.0) ** 2 / 2, np.log(activity.counts / rates.sum())
+    for _ in range(_ROUNDS):
+        of_groups = _chances(offsets, shifts, leanings) @ _NODE_SHARES
+        offsets = offsets + np.clip(np.log(rates / (activity.shares @ of_groups)), -2, 2)
+        shifts = shifts + np.clip(np.log(activity.counts / of_groups.sum(axis=1)), -1, 1)
+    chances = _chances(offsets, shifts, leanings)
+    room = activity.shares @ ((chances * (1 - chances)) @ _NODE_SHARES)
+    return offsets, room / (activity.shares @ (chances @ _NODE_SHARES))
+
+
+def _chances(offsets: Doubles, shifts: Doubles, leanings: Doubles) -> Doubles:
+    chances: Doubles = expit(shifts[:, None, None] + offsets[:, None] + leanings)
+    return chances
