@@ -16,6 +16,7 @@ from safetensors.numpy import save
 from scipy.sparse import coo_array
 
 import dpals
+from dpals.errors import InputError
 from dpals.model import FactorModel
 from dpals.release.contribution import Offer, Pattern, Query
 from dpals.release.mechanism import Door
@@ -624,6 +625,7 @@ SAVING = """
 import os, sys
 import numpy as np
 from pathlib import Path
+from dpals.errors import InputError
 from dpals.model import FactorModel
 
 def dying(call):

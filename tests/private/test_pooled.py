@@ -5,6 +5,7 @@ import pytest
 
 import dpals
 from dpals.private.pooled import Bounds, Participants
+from dpals.private.sampling import share_of_users
 
 N_ITEMS, RANK, CONSTANT = 15, 3, 0.7
 LOOSE, TIGHT = Bounds(1e9, 1e9, 1e9), Bounds(0.4, 0.8, 0.3)
@@ -93,6 +94,18 @@ def test_a_user_offers_the_same_bits_whoever_else_is_there(ratings, model):
         assert np.array_equal(part.vectors[7], same.vectors[7])
     assert together.gram.coefficients[7] == single.gram.coefficients[7]
     assert together.covariance.coefficients[7] == single.covariance.coefficients[7]
+
+
+def test_where_some_users_are_asked_for_their_uncertainty_they_offer_what_they_would_have(ratings, model, monkeypatch):
+    people = Participants.of(ratings, np.ones(N_ITEMS), widest=3.0)
+    everyone = people.step_offers(model.user_problem(), RANK, CONSTANT, TIGHT)
+    monkeypatch.setattr("dpals.private.pooled.asked_share", lambda _: 0.5)
+    some = people.step_offers(model.user_problem(), RANK, CONSTANT, TIGHT)
+    asked = share_of_users(ratings, 0.5)
+    assert 0 < asked.sum() < ratings.n_users
+    assert np.array_equal(some.covariance.vectors, everyone.covariance.vectors[asked])
+    assert np.array_equal(some.covariance.coefficients, everyone.covariance.coefficients[asked])
+    assert np.array_equal(some.moments.coefficients, everyone.moments.coefficients)
 
 
 def test_company_is_who_rated_what_and_not_how(ratings):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpals.errors import InputError
 from dpals.kernels.hashing import hashed_uniform, id_hashes
-from dpals.private.sampling import on_items
+from dpals.private.sampling import keep_users, on_items
 from dpals.ratings import Ratings
 
 _DRAW_OF_USERS, _DRAW_OF_TARGETS = np.array(1), np.array(2)
@@ -166,13 +166,6 @@ def top_items(ratings: Ratings, n: int) -> Ratings:
     chosen[np.argsort(-counts, kind="stable")[:n]] = True
     restricted = keep_items(ratings, chosen)
     return keep_users(restricted, np.diff(restricted.indptr) > 0)
-
-
-def keep_users(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:
-    """The users for which `chosen` is true, with all their ratings and the same catalogue."""
-    entries = ratings.keep(chosen[ratings.rows])
-    lengths = np.diff(ratings.indptr)[chosen]
-    return replace(entries, users=ratings.users[chosen], indptr=np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def keep_items(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:

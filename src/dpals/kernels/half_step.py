@@ -130,22 +130,24 @@ def _solve(indptr, indices, targets, features, ridges, common, ridged, start, st
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def invert(factor, reciprocals, rank, size, root, inverse):  # type: ignore[no-untyped-def]
-    """Upper triangle of the leading block of (R^T R)^-1 from R, as S S^T with S = R^-1."""
-    for i in range(rank - 1, -1, -1):
-        for j in range(rank):
-            root[i, j] = 0
-        root[i, i] = 1
-        for k in range(i + 1, rank):
-            for j in range(k, rank):
-                root[i, j] -= factor[i, k] * root[k, j]
-        for j in range(i, rank):
-            root[i, j] *= reciprocals[0, i]
+def invert(system, reciprocals, rank, size, root, inverse):  # type: ignore[no-untyped-def]
+    """Upper triangle of the leading block of (R^T R)^-1, as T^T T with T = R^-T.
+
+    R is what `solve_positive` left in the system, which is overwritten; `root` is scratch for T.
+    """
+    for k in range(rank):
+        root[k] = 0
+        root[k, k] = 1
+        for above in range(k):
+            factor = system[above, k]
+            for i in range(above + 1):
+                root[k, i] -= factor * root[above, i]
+        for i in range(k + 1):
+            root[k, i] *= reciprocals[0, k]
+    system[:] = 0
+    add_product(system, root, root, rank)
     place = 0
     for i in range(size):
         for j in range(i, size):
-            total = np.float32(0)
-            for k in range(j, rank):
-                total += root[i, k] * root[j, k]
-            inverse[place] = total
+            inverse[place] = system[i, j]
             place += 1

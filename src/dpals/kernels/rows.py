@@ -6,6 +6,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.kernels.half_step import in_threads
+
 
 def row_sums(indptr: NDArray[np.int64], values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """Sum of each row, in float64 and in the order of its entries; 0 for empty rows.
@@ -66,13 +68,13 @@ def entry_products(
     array([1., 5., 4.], dtype=float32)
     """
     result = np.empty(len(indices), np.float32)
-    _entry_products(indptr, indices, left, right, result)
+    in_threads(lambda start, stop: _entry_products(indptr, indices, left, right, start, stop, result), indptr)
     return result
 
 
 @numba.njit(cache=True, nogil=True)
-def _entry_products(indptr, indices, left, right, result):  # type: ignore[no-untyped-def]
-    for i in range(len(indptr) - 1):
+def _entry_products(indptr, indices, left, right, start, stop, result):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
         row = left[i]
         for e in range(indptr[i], indptr[i + 1]):
             other = right[indices[e]]
@@ -95,13 +97,13 @@ def row_combinations(
            [0., 0.]])
     """
     result = np.zeros((len(indptr) - 1, features.shape[1]))
-    _row_combinations(indptr, indices, weights, features, result)
+    in_threads(lambda start, stop: _row_combinations(indptr, indices, weights, features, start, stop, result), indptr)
     return result
 
 
 @numba.njit(cache=True, nogil=True)
-def _row_combinations(indptr, indices, weights, features, result):  # type: ignore[no-untyped-def]
-    for i in range(len(result)):
+def _row_combinations(indptr, indices, weights, features, start, stop, result):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
         for e in range(indptr[i], indptr[i + 1]):
             for k in range(result.shape[1]):
                 result[i, k] += weights[e] * features[indices[e], k]

@@ -11,7 +11,14 @@ from dpals.methods.biases import release_mean
 from dpals.methods.constraints import check_arguments
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.pooled_choices import ChoiceSettings, train_choices
-from dpals.methods.pooled_releases import CONSTANT, Catalogue, release_catalogue, release_features, release_step
+from dpals.methods.pooled_releases import (
+    CONSTANT,
+    Catalogue,
+    release_catalogue,
+    release_features,
+    release_step,
+    release_weights,
+)
 from dpals.methods.pooled_settings import CONSTRAINTS, StepCosts, first_shares, rises_above, split_rest, suitable_rank
 from dpals.model import FactorModel
 from dpals.private.pooled import Participants
@@ -23,6 +30,7 @@ from dpals.release.mechanism import Door
 Doubles = NDArray[np.float64]
 
 _START = 0.045  # root mean square of the first factors, as a share of half the rating range
+_MORE_WEIGHT = 0.15  # share of the rest that goes to weights of items where there is nothing but biases to learn
 _STEPS = {"ratings": 10, "choices": 4}
 _WEIGHT_EXPONENT = {"ratings": 0.3, "choices": 0.15}
 
@@ -206,6 +214,9 @@ class PooledDPALS(PrivateEstimator):
         n_items, rank = ratings.n_items, self.rank
         if rank is None:
             rank = min(suitable_rank(known.weights, known.weight_noise, door.budget), n_items)
+        if rank == 0:
+            more, rest = int(_MORE_WEIGHT * rest), rest - int(_MORE_WEIGHT * rest)
+            known = release_weights(people, known, door, more)
         # Without weights nothing counts as evidence, and the model stays at users' means.
         weights = np.maximum(known.weights, 0.0) * rises_above(known.weights, known.weight_noise)
         costs = split_rest(rest, rank, self.steps_, self.growth, self.company_share, self.bias_share, self.gram_share)

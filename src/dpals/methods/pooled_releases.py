@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dpals.methods.pooled_settings import StepCosts
 from dpals.private.centering import offer_of_weights
-from dpals.private.pooled import Bounds, Participants
+from dpals.private.pooled import Bounds, Participants, asked_share
 from dpals.private.user_step import ChoiceProblem, UserProblem
 from dpals.public.item_step import unpacked
 from dpals.public.pooled import PooledGram, inverse_root, shared_features
@@ -55,10 +55,12 @@ def release_catalogue(
 
 
 def release_weights(people: Participants, known: Catalogue, door: Door, cost: int) -> Catalogue:
-    """The catalogue with weights of the items, in place of those from before."""
+    """The catalogue with the weights of the items released once more: what is known is the mean of all releases."""
     query = Query("weights of the items", people.ratings.n_items, 1.0)
     weights = door.release(query, people.offer_of_weights(), cost)[:, 0]
-    return replace(known, weights=weights, weight_noise=door.releases[-1].sigma)
+    before, now = known.weight_noise**-2, door.releases[-1].sigma ** -2
+    mean = (before * known.weights + now * weights) / (before + now)
+    return replace(known, weights=mean, weight_noise=(before + now) ** -0.5)
 
 
 def release_features(
@@ -114,7 +116,7 @@ def release_step(
     covariance = np.zeros(0)
     if rank:
         query = Query(f"uncertainty of all users, {name}", 1, bounds.covariance, "vector", rank * (rank + 1) // 2)
-        covariance = door.release(query, offers.covariance, cost.covariance)[0]
+        covariance = door.release(query, offers.covariance, cost.covariance)[0] / asked_share(rank)
     query = Query(
         f"right-hand sides, {name}",
         people.ratings.n_items,

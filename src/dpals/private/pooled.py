@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dpals.kernels.rows import row_combinations, row_norms, row_sums
 from dpals.private.centering import pattern_of, per_entry
-from dpals.private.sampling import unit_weights
+from dpals.private.sampling import keep_users, share_of_users, unit_weights
 from dpals.private.user_step import ChoiceProblem, UserProblem
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Pattern
@@ -16,6 +16,11 @@ from dpals.release.contribution import Offer, Pattern
 Doubles = NDArray[np.float64]
 
 _JUST_BELOW = 1 - 1e-9  # so that rounding on the door's grid does not scale a user down once more
+
+
+def asked_share(rank: int) -> float:
+    """Share of the users who are asked for the uncertainty of their vectors; for large ranks that takes long."""
+    return 1.0 if rank <= 32 else 0.25
 
 
 class Bounds(NamedTuple):
@@ -90,11 +95,15 @@ class Participants:
 
         With x_i = (u_i, bias_scale), the user's vector and a constant for the item's bias, and residuals e_ij of
         the user's own fit, or 1 for implicit feedback, c_ij = f_i w_ij e_ij, where f_i <= 1 scales the whole
-        contribution to its bound. The same f_i, times the user's breadth, weighs the other two.
+        contribution to its bound. The same f_i, times the user's breadth, weighs the other two. The last is of those
+        users only who are asked for it, see `asked_share`.
         """
         ratings, n_users = self.ratings, self.ratings.n_users
-        inverses = np.zeros((n_users, rank * (rank + 1) // 2), np.float32)
-        solved = problem.solve(ratings, inverses=inverses if rank else None)
+        asked = share_of_users(ratings, asked_share(rank))
+        inverses = np.zeros((int(asked.sum()), rank * (rank + 1) // 2), np.float32)
+        solved = problem.solve(ratings, inverses=inverses if rank and asked.all() else None)
+        if not asked.all():
+            problem.solve(keep_users(ratings, asked), inverses=inverses)
         coefficients = self.weights * problem.residuals(ratings, solved)
         vectors = np.column_stack([solved[:, :rank], np.full(n_users, bias_scale)]).astype(np.float64)
 
@@ -108,7 +117,11 @@ class Participants:
         return StepOffers(
             moments=Offer(self.pattern, coefficients, vectors),
             gram=Offer(everyone, _within(bounds.gram, parts, lengths**2), vectors),
-            covariance=Offer(everyone, _within(bounds.covariance, parts, row_norms(inverses)), inverses),
+            covariance=Offer(
+                Pattern.one_item(len(inverses)),
+                _within(bounds.covariance, parts[asked], row_norms(inverses)),
+                inverses,
+            ),
         )
 
 

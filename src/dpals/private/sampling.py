@@ -19,6 +19,18 @@ def on_items(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:
     return replace(kept, items=ratings.items[chosen], indices=position[kept.indices])
 
 
+def keep_users(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:
+    """The users for which `chosen` is true, with all their ratings and the same catalogue."""
+    entries = ratings.keep(chosen[ratings.rows])
+    lengths = np.diff(ratings.indptr)[chosen]
+    return replace(entries, users=ratings.users[chosen], indptr=np.concatenate([[0], np.cumsum(lengths)]))
+
+
+def share_of_users(ratings: Ratings, share: float) -> NDArray[np.bool_]:
+    """About this share of the users, chosen by a hash of their ids."""
+    return hashed_uniform(0, id_hashes(ratings.users)) < share
+
+
 def uniform_sample(ratings: Ratings, at_most: int, seed: int = 0) -> Ratings:
     """At most so many of each user's ratings, chosen by a hash of user id and item id."""
     luck = hashed_uniform(seed, id_hashes(ratings.users)[ratings.rows], id_hashes(ratings.items)[ratings.indices])
