@@ -39,8 +39,8 @@ def test_with_much_budget_it_comes_close_to_no_privacy(split):
 
 
 def test_little_budget_gives_popularity(split):
-    method = dpals.PooledDPALS(0.02, insecure_seed=1)
-    assert recall(method, split) > 0.8 * popularity(split)
+    method = dpals.PooledDPALS(0.05, insecure_seed=1)
+    assert recall(method, split) > 0.9 * popularity(split)
     assert method.rank_ == 0
     assert "popularity and 0 factors" in method.report_
 
