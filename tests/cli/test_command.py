@@ -84,6 +84,7 @@ def test_quickstart_trains_compares_and_states(tmp_path):
         "global mean",
         "user mean",
         "PrivateBiases, epsilon 1",
+        "PooledDPALS, epsilon 1",
         "Privacy statement",
         "Not covered",
     ):

@@ -28,6 +28,7 @@ def command(epsilon: float, delta: float, users: int, output: Path) -> None:
     from dpals.evaluation.splits import pairs, split_entries
     from dpals.methods.als import ALS
     from dpals.methods.biases import PrivateBiases
+    from dpals.methods.pooled_dpals import PooledDPALS
     from dpals.private.centering import user_offsets
     from dpals.release.accounting import Budget
     from dpals.simulate import movielens_like
@@ -39,8 +40,9 @@ def command(epsilon: float, delta: float, users: int, output: Path) -> None:
         train, _, test = split_entries(ratings)
     with console.status("Training ..."):
         start = time.perf_counter()
-        model = PrivateBiases(epsilon, delta).fit(train)
+        model = PooledDPALS(epsilon, delta).fit(train)
         seconds = time.perf_counter() - start
+        biases = PrivateBiases(epsilon, delta).fit(train)
         reference = ALS(rank=16, steps=8).fit(train)
 
     test_users, test_items = pairs(test)
@@ -53,12 +55,13 @@ def command(epsilon: float, delta: float, users: int, output: Path) -> None:
     for name, predictions in [
         ("global mean", np.full(test.n_ratings, model.model_.global_mean)),
         ("user mean", user_means[train.user_index(test_users)]),
-        (f"PrivateBiases, epsilon {epsilon:g}", model.predict(train, test_users, test_items)),
+        (f"PrivateBiases, epsilon {epsilon:g}", biases.predict(train, test_users, test_items)),
+        (f"PooledDPALS, epsilon {epsilon:g}", model.predict(train, test_users, test_items)),
         ("ALS, not private", reference.predict(train, test_users, test_items)),
     ]:
         table.add_row(name, f"{rmse(predictions, truth):.4f}")
     console.print(table)
-    console.print(f"The private model was trained in {seconds:.1f} s.\n")
+    console.print(f"PooledDPALS was trained in {seconds:.1f} s. {model.report_}\n", highlight=False)
 
     click.echo(str(model.privacy))
     output.mkdir(parents=True, exist_ok=True)
@@ -68,7 +71,7 @@ def command(epsilon: float, delta: float, users: int, output: Path) -> None:
     console.print(
         f"    import dpals\n"
         f'    ratings = dpals.read_ratings("ratings.csv", rating_range=(0.5, 5.0))\n'
-        f"    model = dpals.PrivateBiases(epsilon={epsilon:g}, delta={delta:g}).fit(ratings)",
+        f"    model = dpals.PooledDPALS(epsilon={epsilon:g}, delta={delta:g}).fit(ratings)",
         markup=False,
         highlight=False,
     )
