@@ -51,7 +51,7 @@ def run(method, ratings, monkeypatch, script=None):
         def release(self, query, offers, cost):
             published = super().release(query, offers, cost)
             published = published if script is None else script[len(log)][3]
-            log.append((query, self.exact.astype(object), self.releases[-1], published))
+            log.append((query, self.exact.astype(object), self.releases[-1], published, offers))
             return published
 
     monkeypatch.setattr(estimator, "Door", RecordingDoor)
@@ -95,7 +95,7 @@ def check_neighbours(method, users, ratings, monkeypatch):
     for removed in np.unique(users):
         neighbour = run(method, ratings(users != removed), monkeypatch, script=reference)
         assert len(neighbour) == len(reference)
-        for (query, sums, release, _), (_, other_sums, other_release, _) in zip(reference, neighbour, strict=True):
+        for (query, sums, release, *_), (_, other_sums, other_release, *_) in zip(reference, neighbour, strict=True):
             assert release == other_release, "noise, grid or cost depend on the data"
             moved = ((sums - other_sums) ** 2 * query.coordinate_weights.astype(object)).sum()
             assert moved <= release.bound**2, query.purpose
@@ -118,8 +118,12 @@ def test_what_many_users_add_is_what_each_part_of_them_adds_alone(implicit, name
 
     everyone = run(method, ratings(users >= 0), monkeypatch)
     first, others = (run(method, ratings(part), monkeypatch, everyone) for part in (users < 7, users >= 7))
-    for whole, one, other in zip(everyone, first, others, strict=True):
-        assert np.array_equal(whole[1], one[1] + other[1]), whole[0].purpose
+    for whole, *parts in zip(everyone, first, others, strict=True):
+        assert np.array_equal(whole[1], parts[0][1] + parts[1][1]), whole[0].purpose
+        # What is offered is compared as well, because the grid of the sums hides differences in the last bits.
+        for name in ("coefficients", "vectors"):
+            together, *alone = (getattr(run[4], name, None) for run in (whole, *parts))
+            assert together is None or np.array_equal(together, np.concatenate(alone)), whole[0].purpose
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -128,5 +132,5 @@ def test_the_statement_is_the_sum_of_what_went_through_the_door(name, monkeypatc
     users, items, values = odd_ratings(0)
     ratings = dpals.Ratings.from_arrays(users, items, values, rating_range=(0.5, 5.0), catalogue=range(N_ITEMS))
     log = run(method, ratings, monkeypatch)
-    assert [release for _, _, release, _ in log] == list(method.privacy.releases)
+    assert [release for _, _, release, *_ in log] == list(method.privacy.releases)
     assert method.epsilon is None or 0.98 * method.epsilon < method.privacy.epsilon <= method.epsilon
