@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dpals.kernels.half_step import in_threads, invert
+from dpals.kernels.half_step import in_threads, invert, padded_system
 from dpals.kernels.tiles import add_product, add_weighted_rows, padded, solve_positive
 
 Floats = NDArray[np.float32]
@@ -61,23 +61,15 @@ def solve_choices(
     -------
     array with one solution per row; zero for rows without a considered column
     """
-    rank, n_columns = features.shape[1], int(considered.sum())
+    rank = features.shape[1]
     solutions = np.zeros((len(indptr) - 1, rank), np.float32)
-    width, n_blocks = padded(rank, np.float32), -(-n_columns // _BLOCK)
-    common = np.eye(width, dtype=np.float32)  # coordinates added for padding solve to zero
-    common[:rank, :rank] = base
-    rows = np.zeros((n_blocks * _BLOCK, width), np.float32)
-    rows[:n_columns, :rank] = features[considered]
-    logs = np.full(n_blocks * _BLOCK, -_LARGEST_LOG_ODDS)
-    logs[:n_columns] = offsets[considered]
-    lines = np.ascontiguousarray(rows.reshape(n_blocks, _BLOCK, width).transpose(0, 2, 1))
+    columns = _columns(features[considered], offsets[considered], base)
     places = np.where(considered, np.cumsum(considered) - 1, -1)
     wanted = np.empty((0, 0), np.float32) if inverses is None else inverses
     # Where Newton's method starts: two places for each doubling of the number of columns that a row has.
-    counts = 2.0 ** (np.arange(2 * max(n_columns, 1).bit_length() + 1) / 2)
-    total = max(float(np.exp(logs[:n_columns], dtype=np.float64).sum()), 1e-30)
+    counts = 2.0 ** (np.arange(2 * max(int(considered.sum()), 1).bit_length() + 1) / 2)
+    total = max(float(np.exp(offsets[considered], dtype=np.float64).sum()), 1e-30)
     starts = np.log(counts / total).astype(np.float32)
-    columns = (rows, lines, logs, common)
     beginnings = (starts, *_first_expectations(starts, rank, columns))
 
     def work(start: int, stop: int) -> None:
@@ -85,6 +77,18 @@ def solve_choices(
 
     in_threads(work, np.arange(len(indptr), dtype=np.int64), threads)
     return solutions
+
+
+def _columns(features: Floats, offsets: Floats, base: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Features by row and, in blocks, by coordinate; offsets; the ridges. All are padded, with columns of no odds."""
+    (n_columns, rank), common = features.shape, padded_system(base)
+    n_blocks, width = -(-n_columns // _BLOCK), len(common)
+    rows = np.zeros((n_blocks * _BLOCK, width), np.float32)
+    rows[:n_columns, :rank] = features
+    logs = np.full(n_blocks * _BLOCK, -_LARGEST_LOG_ODDS)
+    logs[:n_columns] = offsets
+    lines = np.ascontiguousarray(rows.reshape(n_blocks, _BLOCK, width).transpose(0, 2, 1))
+    return rows, lines, logs, common
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]

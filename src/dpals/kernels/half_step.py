@@ -64,9 +64,7 @@ def solve_rows(
     solutions = np.zeros((len(indptr) - 1, rank), np.float32)
     if rank == 0:
         return solutions
-    width = padded(rank, np.float32)
-    common = np.eye(width, dtype=np.float32)  # coordinates added for padding solve to zero
-    common[:rank, :rank] = base
+    common = padded_system(base)
     n_ridged = rank if ridged is None else ridged
 
     wanted = np.empty((0, 0), np.float32) if inverses is None else inverses
@@ -76,6 +74,13 @@ def solve_rows(
 
     in_threads(work, indptr, threads)
     return solutions
+
+
+def padded_system(base: Floats) -> Floats:
+    """The matrix in the corner of a wider one; the coordinates added for padding solve to zero."""
+    system = np.eye(padded(len(base), np.float32), dtype=np.float32)
+    system[: len(base), : len(base)] = base
+    return system
 
 
 def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], threads: int | None = None) -> list[Any]:

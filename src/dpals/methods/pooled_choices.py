@@ -37,20 +37,12 @@ class ChoiceSettings:
     seed: int
 
 
-@dataclass(frozen=True, eq=False)
-class ChoiceTraining:
-    """The model, its rank, and the released weights of the items: 0 for all where nothing could be learned."""
-
-    model: FactorModel
-    rank: int
-    weights: Doubles
-
-
-def train_choices(ratings: Ratings, settings: ChoiceSettings, door: Door) -> ChoiceTraining:
+def train_choices(ratings: Ratings, settings: ChoiceSettings, door: Door) -> tuple[FactorModel, Doubles]:
     """Factors v_j and offsets o_j, for which user i has item j with log odds o_j + x_i . v_j.
 
     Vectors x_i are normal over the users, and then the people who have an item have the mean v_j, but for very
     popular items. So each step releases the sum of the users' vectors, as well as they are known, for each item.
+    The second result are the released weights of the items: 0 for all where nothing could be learned.
     """
     shares = first_shares(settings.activity_share, settings.weight_share)
     activity_cost, *weight_costs, rest = door.budget.split(*shares)
@@ -84,7 +76,7 @@ def train_choices(ratings: Ratings, settings: ChoiceSettings, door: Door) -> Cho
         evidence.turn(pooled.whitening())
         factors = evidence.posterior(evidence.spread(_TYPICAL_VARIANCE))
         offsets, room = calibrated(rates, np.linalg.norm(factors, axis=1), activity)
-    return ChoiceTraining(_model(ratings, factors, offsets), rank, weights)
+    return _model(ratings, factors, offsets), weights
 
 
 def _release_activity(people: Participants, door: Door, cost: int) -> Activity:

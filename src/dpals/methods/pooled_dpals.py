@@ -200,12 +200,12 @@ class PooledDPALS(PrivateEstimator):
             gram_share=self.gram_share,
             seed=self.seed,
         )
-        training = train_choices(ratings, settings, door)
-        self.rank_ = training.rank
+        model, weights = train_choices(ratings, settings, door)
+        self.rank_ = model.rank
         self.report_ = _report(
-            training.rank, training.weights, "popularity", "All users are recommended the same items, in any order."
+            model.rank, weights, "popularity", "All users are recommended the same items, in any order."
         )
-        return training.model
+        return model
 
     def _fit_ratings(self, ratings: Ratings, door: Door) -> FactorModel:
         mean_cost, *weight_costs, rest = door.budget.split(*first_shares(self.mean_share, self.weight_share))

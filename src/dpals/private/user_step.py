@@ -8,14 +8,13 @@ from scipy.special import expit
 
 from dpals.kernels.choices import solve_choices
 from dpals.kernels.half_step import solve_rows
-from dpals.kernels.quadrature import normal_nodes
+from dpals.kernels.quadrature import NODE_SHARES, NODES
 from dpals.kernels.rows import entry_products, row_norms
 from dpals.ratings import Ratings
 
 Floats = NDArray[np.float32]
 
 _CONSIDERED = 0.95
-_NODES, _NODE_SHARES = normal_nodes(7)
 _NUMBER_RIDGE = 1e-3  # a user's number of items is known, so the ridge is for numerical safety only
 
 
@@ -100,9 +99,9 @@ class ChoiceProblem:
 
     @classmethod
     def of(cls, factors: Floats, offsets: Floats) -> "ChoiceProblem":
-        """With the most popular items considered, those that make up 9 of 10 choices."""
-        leanings = row_norms(factors)[:, None] * _NODES
-        chances = expit(offsets.astype(np.float64)[:, None] + leanings) @ _NODE_SHARES  # means over normal x
+        """With the most popular items considered, those that make up 19 of 20 choices."""
+        leanings = row_norms(factors)[:, None] * NODES
+        chances = expit(offsets.astype(np.float64)[:, None] + leanings) @ NODE_SHARES  # means over normal x
         order = np.argsort(-chances, kind="stable")
         needed = np.searchsorted(np.cumsum(chances[order]), _CONSIDERED * chances.sum()) + 1
         considered = np.zeros(len(chances), bool)

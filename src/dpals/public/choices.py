@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from dpals.kernels.quadrature import normal_nodes
+from dpals.kernels.quadrature import NODE_SHARES, NODES
 
 Doubles = NDArray[np.float64]
 
 _MOST = 0.9  # no item is taken to be with more than this share of the users
 _ROUNDS = 10
-_NODES, _NODE_SHARES = normal_nodes(7)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +64,15 @@ def calibrated(rates: Doubles, lengths: Doubles, activity: Activity) -> tuple[Do
     which is the second result.
     """
     # Means over a normal t by quadrature: one row per group, one column per item, one layer per node.
-    leanings = lengths[:, None] * _NODES
+    leanings = lengths[:, None] * NODES
     offsets, shifts = np.log(rates) - np.minimum(lengths, 2.0) ** 2 / 2, np.log(activity.counts / rates.sum())
     for _ in range(_ROUNDS):
-        of_groups = _chances(offsets, shifts, leanings) @ _NODE_SHARES
+        of_groups = _chances(offsets, shifts, leanings) @ NODE_SHARES
         offsets = offsets + np.clip(np.log(rates / (activity.shares @ of_groups)), -2, 2)
         shifts = shifts + np.clip(np.log(activity.counts / of_groups.sum(axis=1)), -1, 1)
     chances = _chances(offsets, shifts, leanings)
-    room = activity.shares @ ((chances * (1 - chances)) @ _NODE_SHARES)
-    return offsets, room / (activity.shares @ (chances @ _NODE_SHARES))
+    room = activity.shares @ ((chances * (1 - chances)) @ NODE_SHARES)
+    return offsets, room / (activity.shares @ (chances @ NODE_SHARES))
 
 
 def _chances(offsets: Doubles, shifts: Doubles, leanings: Doubles) -> Doubles:

@@ -70,7 +70,7 @@ class Evidence:
         measured = self.information @ noise / squares[:, None]
         variances = np.trace(noise) / rank / squares
         trust = np.where(self.weights > 0, 1 / (variances + typical) ** 2, 0.0)
-        trust /= trust.sum()
+        trust /= max(float(trust.sum()), 1e-300)
         covariance = measured.T @ (trust[:, None] * measured) - noise * float(np.sum(trust / squares))
         values, vectors = np.linalg.eigh(covariance)
         result: Doubles = (vectors * np.maximum(values, 1e-3 * typical)) @ vectors.T

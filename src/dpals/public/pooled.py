@@ -105,14 +105,12 @@ def shared_features(moments: Doubles, weights: Doubles, noise: float) -> tuple[D
     The mean direction of the people who rate an item, less that of all people, shrunk by what the noise leaves of it;
     the directions in which items differ most come first. The second result says how much: standard deviations.
     """
-    mean = moments.sum(axis=0) / max(float(weights.sum()), 1e-9)
+    around = moments - weights[:, None] * (moments.sum(axis=0) / max(float(weights.sum()), 1e-9))
+    evidence = Evidence.none(weights, moments.shape[1])
+    evidence.add(around, np.eye(moments.shape[1]), noise)
+    values, vectors = np.linalg.eigh(evidence.spread(_TYPICAL_DIFFERENCE**2))
+    values, vectors = values[::-1], vectors[:, ::-1]
     safe = np.maximum(weights, 1e-9)[:, None]
-    seen = np.where(weights[:, None] > 0, moments / safe - mean, 0.0)
-    variance = (noise / safe) ** 2
-    trust = np.where(weights > 0, 1 / (variance[:, 0] + _TYPICAL_DIFFERENCE**2) ** 2, 0.0)
-    trust /= max(float(trust.sum()), 1e-300)
-    spread = seen.T @ (trust[:, None] * seen) - np.eye(seen.shape[1]) * float(trust @ variance[:, 0])
-    values, vectors = np.linalg.eigh(spread)
-    values, vectors = np.maximum(values[::-1], 1e-5), vectors[:, ::-1]
+    seen = np.where(weights[:, None] > 0, around / safe, 0.0)
     scales: Doubles = np.sqrt(values)
-    return seen @ vectors * scales / (values + variance), scales
+    return seen @ vectors * scales / (values + (noise / safe) ** 2), scales
