@@ -58,6 +58,11 @@ def test_inverses_are_those_of_the_curvature():
     curvature = (features * (chances * (1 - chances))[:, None]).T @ features + base
     assert inverses[0] == pytest.approx(np.linalg.inv(curvature)[:5, :5][np.triu_indices(5)], rel=0.03, abs=2e-3)
     assert np.isnan(inverses[2]).all()
+    some, wanted = np.full((2, 15), np.nan, np.float32), np.array([True, False, False, True])
+    solve_choices(
+        indptr, indices, features, offsets, base, np.ones(300, bool), ridged=5, inverses=some, inverted=wanted
+    )
+    assert np.array_equal(some, inverses[wanted])
 
 
 def test_a_row_does_not_depend_on_others_or_on_threads():

@@ -72,7 +72,7 @@ def test_one_scale_per_user_brings_each_contribution_to_its_bound(ratings, model
     for i in range(ratings.n_users):
         row = slice(ratings.indptr[i], ratings.indptr[i + 1])
         length = np.linalg.norm(offers.moments.vectors[i])
-        norm = np.linalg.norm(free.moments.coefficients[row]) * length
+        norm = np.linalg.norm(free.moments.coefficients[row].astype(float)) * length
         scale = min(1.0, TIGHT.moments / norm)
         clipped += scale < 1
         np.testing.assert_allclose(offers.moments.coefficients[row], scale * free.moments.coefficients[row], rtol=1e-6)

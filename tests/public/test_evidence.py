@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpals.public.evidence import Evidence
+from dpals.public.evidence import Evidence, _fitted
 
 
 def by_bayes(weights, releases, prior):
@@ -69,6 +69,21 @@ def test_features_tell_about_items_that_have_no_evidence_of_their_own():
     assert np.abs(alone[unseen]).max() == 0
     assert np.sqrt(np.mean((helped - truth)[unseen] ** 2)) < 0.15
     assert np.mean((helped - truth)[~unseen] ** 2) < np.mean((alone - truth)[~unseen] ** 2)
+
+
+def test_a_mean_by_features_is_a_regression_weighted_by_what_is_known():
+    rng = np.random.default_rng(5)
+    features, weights = rng.normal(size=(300, 4)), rng.pareto(1.0, 300)
+    weights[:20] = 0
+    precision = weights[:, None] ** 2 * np.array([0.01, 0.3, 20.0])
+    seen = precision * (features @ rng.normal(size=(4, 3))) + np.sqrt(precision) * rng.normal(size=(300, 3))
+    for k, found in enumerate(_fitted(seen, precision, features).T):
+        known = precision[:, k] > 0
+        variance = 1 + 1 / precision[known, k]  # of a coordinate around its mean, and of its measurement
+        rows = features[known] / np.sqrt(variance)[:, None]
+        measured = seen[known, k] / precision[known, k] / np.sqrt(variance)
+        slopes = np.linalg.solve(rows.T @ rows + np.eye(4), rows.T @ measured)
+        np.testing.assert_allclose(found, features @ slopes, atol=0.01 * np.abs(features @ slopes).max())
 
 
 def test_features_that_tell_nothing_do_little_harm():

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dpals.kernels.half_step import in_threads, invert, padded_system
+from dpals.kernels.half_step import in_threads, invert, lines_of, padded_system
 from dpals.kernels.tiles import add_product, add_weighted_rows, padded, solve_positive
 
 Floats = NDArray[np.float32]
@@ -30,6 +30,7 @@ def solve_choices(
     *,
     ridged: int,
     inverses: Floats | None = None,
+    inverted: NDArray[np.bool_] | None = None,
     threads: int | None = None,
 ) -> Floats:
     """The most likely x_i of every row, if the row has column j with log odds o_j + x_i . f_j.
@@ -52,8 +53,10 @@ def solve_choices(
     ridged
         How many of the leading coordinates `inverses` is about.
     inverses
-        Filled, where given, with the inverse of the last Newton system of each row on the ridged coordinates: its
-        upper triangle, one line per row. Rows without a considered column keep what was there.
+        Filled, where given, with the inverse of a row's last Newton system on the ridged coordinates: its upper
+        triangle, one line for each row that is `inverted`. Rows without a considered column keep what was there.
+    inverted
+        The rows that `inverses` has a line for; all by default.
     threads
         How many to use; all cores by default.
 
@@ -65,7 +68,7 @@ def solve_choices(
     solutions = np.zeros((len(indptr) - 1, rank), np.float32)
     columns = _columns(features[considered], offsets[considered], base)
     places = np.where(considered, np.cumsum(considered) - 1, -1)
-    wanted = np.empty((0, 0), np.float32) if inverses is None else inverses
+    wanted = lines_of(len(solutions), inverses, inverted)
     # Where Newton's method starts: two places for each doubling of the number of columns that a row has.
     counts = 2.0 ** (np.arange(2 * max(int(considered.sum()), 1).bit_length() + 1) / 2)
     total = max(float(np.exp(offsets[considered], dtype=np.float64).sum()), 1e-30)
@@ -73,7 +76,7 @@ def solve_choices(
     beginnings = (starts, *_first_expectations(starts, rank, columns))
 
     def work(start: int, stop: int) -> None:
-        _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, solutions, wanted)
+        _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, solutions, *wanted)
 
     in_threads(work, np.arange(len(indptr), dtype=np.int64), threads)
     return solutions
@@ -106,7 +109,7 @@ def _first_expectations(starts, rank, columns):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
-def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, solutions, inverses):  # type: ignore[no-untyped-def]
+def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, solutions, inverses, lines):  # type: ignore[no-untyped-def]
     rows, _, _, common = columns
     starts, first_moments, first_systems = beginnings
     width, rank = rows.shape[1], solutions.shape[1]
@@ -141,8 +144,8 @@ def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, so
             shorter = min(np.float32(1), _LONGEST_STEP / np.sqrt(length))
             for k in range(rank):
                 solution[k] += shorter * step[0, k]
-        if len(inverses):
-            invert(system, reciprocals, rank, ridged, root, inverses[i])
+        if lines[i] >= 0:
+            invert(system, reciprocals, rank, ridged, root, inverses[lines[i]])
 
 
 @njit(nogil=True)  # type: ignore[untyped-decorator,unused-ignore]

@@ -30,6 +30,7 @@ def solve_rows(
     *,
     ridged: int | None = None,
     inverses: Floats | None = None,
+    inverted: NDArray[np.bool_] | None = None,
     threads: int | None = None,
 ) -> Floats:
     """Solve (sum_j f_j f_j^T + base + ridge_i I) x_i = sum_j t_ij f_j for every row i, j over its entries.
@@ -51,8 +52,10 @@ def solve_rows(
         How many of the leading coordinates get the row's ridge; all by default. The others, biases for
         instance, have theirs in `base`.
     inverses
-        Filled, where given, with the inverse of each row's system on the ridged coordinates: its upper triangle,
-        one line per row. Rows without a solution keep what was there.
+        Filled, where given, with the inverse of a row's system on the ridged coordinates: its upper triangle, one
+        line for each row that is `inverted`. Rows without a solution keep what was there.
+    inverted
+        The rows that `inverses` has a line for; all by default.
     threads
         How many to use; all cores by default.
 
@@ -66,11 +69,10 @@ def solve_rows(
         return solutions
     common = padded_system(base)
     n_ridged = rank if ridged is None else ridged
-
-    wanted = np.empty((0, 0), np.float32) if inverses is None else inverses
+    wanted = lines_of(len(solutions), inverses, inverted)
 
     def work(start: int, stop: int) -> None:
-        _solve(indptr, indices, targets, features, ridges, common, n_ridged, start, stop, solutions, wanted)
+        _solve(indptr, indices, targets, features, ridges, common, n_ridged, start, stop, solutions, *wanted)
 
     in_threads(work, indptr, threads)
     return solutions
@@ -81,6 +83,15 @@ def padded_system(base: Floats) -> Floats:
     system = np.eye(padded(len(base), np.float32), dtype=np.float32)
     system[: len(base), : len(base)] = base
     return system
+
+
+def lines_of(
+    n_rows: int, inverses: Floats | None, inverted: NDArray[np.bool_] | None
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Where the inverses go, and for each row its line there, or -1."""
+    if inverses is None:
+        return np.empty((0, 0), np.float32), np.full(n_rows, -1)
+    return inverses, np.arange(n_rows) if inverted is None else np.where(inverted, np.cumsum(inverted) - 1, -1)
 
 
 def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], threads: int | None = None) -> list[Any]:
@@ -96,7 +107,7 @@ def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], thr
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _solve(indptr, indices, targets, features, ridges, common, ridged, start, stop, solutions, inverses):  # type: ignore[no-untyped-def]
+def _solve(indptr, indices, targets, features, ridges, common, ridged, start, stop, solutions, inverses, lines):  # type: ignore[no-untyped-def]
     rank, width = features.shape[1], len(common)
     depth = max(_LANES, _GATHERED_FLOATS // width)
     gathered = np.zeros((depth, width), np.float32)
@@ -130,8 +141,8 @@ def _solve(indptr, indices, targets, features, ridges, common, ridged, start, st
         if solve_positive(system, moments, scratch):
             for k in range(rank):
                 solutions[i, k] = moments[0, k]
-            if len(inverses):
-                invert(system, scratch, rank, ridged, root, inverses[i])
+            if lines[i] >= 0:
+                invert(system, scratch, rank, ridged, root, inverses[lines[i]])
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]

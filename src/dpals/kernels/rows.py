@@ -34,6 +34,28 @@ def _row_sums(indptr, values, result):  # type: ignore[no-untyped-def]
         result[i] = total
 
 
+def entry_norms(indptr: NDArray[np.int64], values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Euclidean norm of the entries of each row, in float64; like `row_sums`, row by row.
+
+    Examples
+    --------
+    >>> entry_norms(np.array([0, 2, 2]), np.array([3.0, 4.0]))
+    array([5., 0.])
+    """
+    result = np.empty(len(indptr) - 1)
+    _entry_norms(indptr, values, result)
+    return result
+
+
+@numba.njit(cache=True, nogil=True)
+def _entry_norms(indptr, values, result):  # type: ignore[no-untyped-def]
+    for i in range(len(result)):
+        total = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            total += np.float64(values[e]) * np.float64(values[e])
+        result[i] = np.sqrt(total)
+
+
 def row_norms(matrix: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """Euclidean norm of each row of a dense matrix, in float64; like `row_sums`, row by row.
 
@@ -56,6 +78,14 @@ def _row_norms(matrix, result):  # type: ignore[no-untyped-def]
         result[i] = np.sqrt(total)
 
 
+@numba.njit(cache=True, nogil=True)
+def scale_rows(indptr, values, factors):  # type: ignore[no-untyped-def]
+    """Multiply the entries of each row by the row's factor, in place."""
+    for i in range(len(factors)):
+        for e in range(indptr[i], indptr[i + 1]):
+            values[e] *= factors[i]
+
+
 def entry_products(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], left: NDArray[np.float32], right: NDArray[np.float32]
 ) -> NDArray[np.float32]:
@@ -72,7 +102,7 @@ def entry_products(
     return result
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # sums in vectors, the same for the same rows
 def _entry_products(indptr, indices, left, right, start, stop, result):  # type: ignore[no-untyped-def]
     for i in range(start, stop):
         row = left[i]

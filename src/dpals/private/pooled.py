@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.kernels.rows import row_combinations, row_norms, row_sums
-from dpals.private.centering import pattern_of, per_entry
-from dpals.private.sampling import keep_users, share_of_users, unit_weights
+from dpals.kernels.rows import entry_norms, row_combinations, row_norms, row_sums, scale_rows
+from dpals.private.centering import pattern_of
+from dpals.private.sampling import share_of_users, unit_weights
 from dpals.private.user_step import ChoiceProblem, UserProblem
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Pattern
@@ -19,8 +19,8 @@ _JUST_BELOW = 1 - 1e-9  # so that rounding on the door's grid does not scale a u
 
 
 def asked_share(rank: int) -> float:
-    """Share of the users who are asked for the uncertainty of their vectors; for large ranks that takes long."""
-    return 1.0 if rank <= 32 else 0.25
+    """Share of the users who are asked for the uncertainty of their vectors: beyond rank 32, as takes no longer."""
+    return min(1.0, (32 / max(rank, 1)) ** 3)
 
 
 class Bounds(NamedTuple):
@@ -101,16 +101,15 @@ class Participants:
         ratings, n_users = self.ratings, self.ratings.n_users
         asked = share_of_users(ratings, asked_share(rank))
         inverses = np.zeros((int(asked.sum()), rank * (rank + 1) // 2), np.float32)
-        solved = problem.solve(ratings, inverses=inverses if rank and asked.all() else None)
-        if not asked.all():
-            problem.solve(keep_users(ratings, asked), inverses=inverses)
-        coefficients = self.weights * problem.residuals(ratings, solved)
+        solved = problem.solve(ratings, inverses=inverses if rank else None, inverted=asked)
+        coefficients = problem.residuals(ratings, solved)
+        coefficients *= self.weights
         vectors = np.column_stack([solved[:, :rank], np.full(n_users, bias_scale)]).astype(np.float64)
 
         lengths = row_norms(vectors)
-        norms = np.sqrt(row_sums(ratings.indptr, coefficients**2)) * lengths
+        norms = entry_norms(ratings.indptr, coefficients) * lengths
         scales = np.minimum(1.0, bounds.moments / np.maximum(norms, 1e-300)) * _JUST_BELOW
-        coefficients *= per_entry(ratings, scales)
+        scale_rows(ratings.indptr, coefficients, scales)
 
         everyone, parts = Pattern.one_item(n_users), self.breadths * scales
         inverses *= np.float32(problem.ridge)

@@ -7,8 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dpals.kernels.hashing import hashed_uniform, id_hashes
-from dpals.kernels.rows import row_sums
-from dpals.private.centering import per_entry
+from dpals.kernels.rows import entry_norms, scale_rows
 from dpals.ratings import Ratings
 
 
@@ -52,9 +51,8 @@ def adaptive_weights(ratings: Ratings, popularity: NDArray[np.float64], exponent
 def unit_weights(ratings: Ratings, item_weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights in proportion to those of the items, with squares that add up to 1 for each user."""
     weights = item_weights[ratings.indices]
-    norms = np.sqrt(row_sums(ratings.indptr, weights**2))
-    result: NDArray[np.float64] = weights / per_entry(ratings, np.maximum(norms, 1e-300))
-    return result
+    scale_rows(ratings.indptr, weights, 1 / np.maximum(entry_norms(ratings.indptr, weights), 1e-300))
+    return weights
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]

@@ -48,12 +48,17 @@ class UserProblem:
 
     def targets(self, ratings: Ratings) -> Floats:
         """What is fitted, rating by rating: the rating, or 1 for implicit feedback, less the item's offset."""
-        values = np.ones(ratings.n_ratings, np.float32) if ratings.values is None else ratings.values
-        targets: Floats = values - self.offsets[ratings.indices]
-        return targets
+        targets = self.offsets[ratings.indices]
+        return np.subtract(1.0 if ratings.values is None else ratings.values, targets, out=targets)
 
-    def solve(self, ratings: Ratings, threads: int | None = None, inverses: Floats | None = None) -> Floats:
-        """One vector per user; zero for users without ratings. `inverses` is as in `solve_rows`."""
+    def solve(
+        self,
+        ratings: Ratings,
+        threads: int | None = None,
+        inverses: Floats | None = None,
+        inverted: NDArray[np.bool_] | None = None,
+    ) -> Floats:
+        """One vector per user; zero for users without ratings. Inverses are as in `solve_rows`."""
         counts = np.diff(ratings.indptr)
         ridges = (self.ridge * np.maximum(counts, 1) ** self.exponent).astype(np.float32)
         return solve_rows(
@@ -65,14 +70,14 @@ class UserProblem:
             self.base,
             ridged=self.ridged,
             inverses=inverses,
+            inverted=inverted,
             threads=threads,
         )
 
     def residuals(self, ratings: Ratings, solved: Floats) -> Floats:
         """What the users' vectors leave of the targets, rating by rating."""
         fitted = entry_products(ratings.indptr, ratings.indices, solved, self.features)
-        result: Floats = self.targets(ratings) - fitted
-        return result
+        return np.subtract(self.targets(ratings), fitted, out=fitted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +114,14 @@ class ChoiceProblem:
         features = np.column_stack([factors, np.ones(len(factors), np.float32)])
         return cls(np.ascontiguousarray(features, np.float32), offsets, considered)
 
-    def solve(self, ratings: Ratings, threads: int | None = None, inverses: Floats | None = None) -> Floats:
-        """One vector per user; zero for users without items. `inverses` is as in `solve_choices`."""
+    def solve(
+        self,
+        ratings: Ratings,
+        threads: int | None = None,
+        inverses: Floats | None = None,
+        inverted: NDArray[np.bool_] | None = None,
+    ) -> Floats:
+        """One vector per user; zero for users without items. Inverses are as in `solve_choices`."""
         rank = self.features.shape[1] - 1
         base = np.eye(rank + 1, dtype=np.float32)
         base[rank, rank] = _NUMBER_RIDGE
@@ -123,6 +134,7 @@ class ChoiceProblem:
             self.considered,
             ridged=rank,
             inverses=inverses,
+            inverted=inverted,
             threads=threads,
         )
 

@@ -105,12 +105,28 @@ class Evidence:
 
 
 def _fitted(seen: Doubles, precision: Doubles, features: Doubles) -> Doubles:
-    """Regression of each coordinate, measured as seen / precision, on the features."""
-    trust, mean = precision / (1 + precision), np.empty_like(seen)
-    for k in range(seen.shape[1]):
-        system = features.T @ (trust[:, k, None] * features) + np.eye(features.shape[1])
-        mean[:, k] = features @ np.linalg.solve(system, features.T @ (seen[:, k] / (1 + precision[:, k])))
+    """Regression of each coordinate, measured as seen / precision, on the features.
+
+    The precision is an item's number times a coordinate's. Items of about the same precision count the same in the
+    systems of equations, which saves a pass over all items for every coordinate.
+    """
+    levels, products = _grouped(precision.max(axis=1), features)
+    expected = levels * (precision.max(axis=0) / max(float(precision.max()), 1e-300))[:, None]
+    systems = np.tensordot(expected / (1 + expected), products, axes=1) + np.eye(features.shape[1])
+    sums = features.T @ (seen / (1 + precision))
+    mean: Doubles = features @ np.linalg.solve(systems, sums.T[:, :, None])[:, :, 0].T
     return mean
+
+
+def _grouped(precision: Doubles, features: Doubles) -> tuple[Doubles, Doubles]:
+    """Mean precision of each group of items within a sixteenth of a decade, and the sum of the f_j f_j^T in it."""
+    known = np.flatnonzero(precision > 0)
+    groups = np.floor(16 * np.log10(precision[known]))
+    members = [known[groups == group] for group in np.unique(groups)]
+    products = np.empty((len(members), features.shape[1], features.shape[1]))
+    for product, items in zip(products, members, strict=True):
+        product[:] = features[items].T @ features[items]
+    return np.array([precision[items].mean() for items in members]), products
 
 
 def _explained(seen: Doubles, precision: Doubles, mean: Doubles) -> float:

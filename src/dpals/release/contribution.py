@@ -335,9 +335,10 @@ def _enforce(indptr, coefficients, vectors, weights, symmetric, bound):  # type:
     """
     square = np.int64(bound) * np.int64(bound)
     ceiling = square + 1
+    plain = np.all(weights == 1)
     for i in range(len(indptr) - 1):
         row = coefficients[indptr[i] : indptr[i + 1]]
-        norm = _weighted_squared_norm(vectors[i], weights, ceiling)
+        norm = _squared_norm(vectors[i], ceiling) if plain else _weighted_squared_norm(vectors[i], weights, ceiling)
         if symmetric:
             norm = ceiling if norm > bound else norm * norm
         if norm > 0 and _squared_norm(row, ceiling) > square // norm:
