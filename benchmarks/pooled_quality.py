@@ -7,10 +7,8 @@ Defaults were chosen on simulated data of seed 1. MovieLens 1M is read from its 
 ``~/.cache/dpals/ml-1m/ratings.dat``, and left out where it is not there.
 """
 
-import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ import dpals
 from dpals.evaluation.metrics import recall_at_k
 from dpals.evaluation.splits import UserSplit, liked, split_entries, split_users
 from dpals.methods.estimator import Estimator
-from scores import show, test_rmse
+from scores import read_ml1m, show, test_rmse
 
 SEEDS = (1, 2, 3)
 RECALL_GOALS = {1: 0.97, 5: 0.98, 10: 0.985, 20: 0.99}  # as multiples of ALS
@@ -92,12 +90,10 @@ def ablation() -> None:
 
 
 def ml1m() -> None:
-    path = Path(os.environ.get("DPALS_ML1M", "~/.cache/dpals/ml-1m/ratings.dat")).expanduser()
-    if not path.exists():
-        print(f"MovieLens 1M is not at {path}: left out")
+    ratings = read_ml1m()
+    if ratings is None:
         return
     print(f"MovieLens 1M, 80/10/10, splits {ML1M_SEEDS}: test RMSE")
-    ratings = dpals.read_ratings(path, rating_range=(1, 5))
     splits = {seed: split_entries(ratings, seed=seed)[::2] for seed in ML1M_SEEDS}
     show("ALS with biases", [test_rmse(dpals.ALS(rank=16, steps=12, ridge=16.0), *split) for split in splits.values()])
     for epsilon, goal in ML1M_GOALS.items():

@@ -1,11 +1,23 @@
 """What the quality benchmarks share: scores of a method on a split, and lines that compare them with a goal."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 
 import dpals
 from dpals.evaluation.metrics import rmse
 from dpals.evaluation.splits import pairs
 from dpals.methods.estimator import Estimator
+
+
+def read_ml1m() -> dpals.Ratings | None:
+    """MovieLens 1M from its usual folder; None, with a word about it, where it is not there."""
+    path = Path(os.environ.get("DPALS_ML1M", "~/.cache/dpals/ml-1m/ratings.dat")).expanduser()
+    if not path.exists():
+        print(f"MovieLens 1M is not at {path}: left out")
+        return None
+    return dpals.read_ratings(path, rating_range=(1, 5))
 
 
 def test_rmse(method: Estimator, train: dpals.Ratings, test: dpals.Ratings) -> float:

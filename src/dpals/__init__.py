@@ -13,8 +13,18 @@ if TYPE_CHECKING:
     from dpals.methods.ada_dpals import AdaDPALS as AdaDPALS
     from dpals.methods.als import ALS as ALS
     from dpals.methods.biases import PrivateBiases as PrivateBiases
+    from dpals.methods.dp_sgd import DPSGD as DPSGD
+    from dpals.methods.dp_svd import DPSVD as DPSVD
     from dpals.methods.dpals import DPALS as DPALS
+    from dpals.methods.frank_wolfe import DPFrankWolfe as DPFrankWolfe
+    from dpals.methods.means import GlobalMean as GlobalMean
+    from dpals.methods.means import ItemMean as ItemMean
+    from dpals.methods.means import UserMean as UserMean
     from dpals.methods.pooled_dpals import PooledDPALS as PooledDPALS
+    from dpals.methods.popularity import Popularity as Popularity
+    from dpals.methods.sgld import SGLD as SGLD
+    from dpals.methods.stagewise_als import StagewiseALS as StagewiseALS
+    from dpals.methods.trace_norm import TraceNorm as TraceNorm
     from dpals.model import FactorModel as FactorModel
     from dpals.model import load as load
     from dpals.ratings import Ratings as Ratings
@@ -32,15 +42,25 @@ _HOMES = {
     "AdaDPALS": "dpals.methods.ada_dpals",
     "Budget": "dpals.release.accounting",
     "DPALS": "dpals.methods.dpals",
+    "DPFrankWolfe": "dpals.methods.frank_wolfe",
+    "DPSGD": "dpals.methods.dp_sgd",
+    "DPSVD": "dpals.methods.dp_svd",
     "FactorModel": "dpals.model",
+    "GlobalMean": "dpals.methods.means",
     "InputError": "dpals.errors",
+    "ItemMean": "dpals.methods.means",
     "Ledger": "dpals.release.ledger",
     "LedgerDamaged": "dpals.release.ledger",
     "PooledDPALS": "dpals.methods.pooled_dpals",
+    "Popularity": "dpals.methods.popularity",
     "PrivacyBudgetExceeded": "dpals.release.accounting",
     "PrivateBiases": "dpals.methods.biases",
     "Ratings": "dpals.ratings",
+    "SGLD": "dpals.methods.sgld",
+    "StagewiseALS": "dpals.methods.stagewise_als",
     "Statement": "dpals.release.statement",
+    "TraceNorm": "dpals.methods.trace_norm",
+    "UserMean": "dpals.methods.means",
     "accounting": "dpals.release.accounting",
     "load": "dpals.model",
     "read_ratings": "dpals.io",

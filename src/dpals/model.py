@@ -15,6 +15,7 @@ from dpals.intake.ids import find, id_array, is_text, positions
 from dpals.kernels.rows import row_norms, row_sums
 from dpals.kernels.top_k import top_k
 from dpals.model_files import read_model, write_model
+from dpals.private.replay import Replay, ReplayProblem
 from dpals.private.user_step import ChoiceProblem, UserProblem
 from dpals.ratings import Ratings
 from dpals.release.statement import Statement
@@ -59,6 +60,9 @@ class FactorModel:
         For implicit feedback: item bias + user vector . item factor is the logarithm of the odds that the user
         has the item, up to a number that depends on the user, and the user's vector is the most likely one if
         vectors are normal with variance 1. Ridges, exponents and `unseen_weight` play no part then.
+    replay
+        Steps of Frank-Wolfe, whose directions the columns of `item_factors` are. Users replay them on their trained
+        items; ridges, but for that of the bias, and exponents play no part then.
     rating_range
         Predictions are cut to it; None for implicit feedback.
     privacy
@@ -89,6 +93,7 @@ class FactorModel:
     unseen_weight: float = 0.0
     is_trained: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
     log_odds: bool = False
+    replay: Replay | None = None
     rating_range: tuple[float, float] | None = None
     privacy: Statement | None = None
 
@@ -113,6 +118,8 @@ class FactorModel:
             object.__setattr__(self, name, value)
         if self.log_odds and self.rating_range is not None:
             raise InputError("log odds are for implicit feedback: a model with them has no rating range")
+        if self.replay is not None and len(self.replay.gains) != self.rank:
+            raise InputError(f"there must be one step to replay for each of {self.rank} factors")
         if min(self.user_ridge, self.user_bias_ridge or 0, self.unseen_weight) < 0:
             raise InputError("user_ridge, user_bias_ridge and unseen_weight must be at least 0")
 
@@ -134,21 +141,25 @@ class FactorModel:
         """Number of factors, the user's bias not counted."""
         return int(self.item_factors.shape[1])
 
-    def user_problem(self) -> UserProblem | ChoiceProblem:
+    def user_problem(self) -> UserProblem | ChoiceProblem | ReplayProblem:
         """The problem whose solution is a user's vector, with the user's bias last where there is one."""
+        offsets = (self.global_mean + self.item_biases).astype(np.float32)
         if self.log_odds:
-            return ChoiceProblem.of(self.item_factors, (self.global_mean + self.item_biases).astype(np.float32))
+            return ChoiceProblem.of(self.item_factors, offsets)
         factors = self.item_factors.astype(np.float64)
-        gram = self.unseen_weight * (factors.T @ factors)
         has_bias = self.user_bias_ridge is not None
         features = np.column_stack([factors, np.ones(len(factors))]) if has_bias else factors
+        if self.replay is not None:
+            directions = np.ascontiguousarray(features, np.float32)
+            return ReplayProblem(directions, offsets, self.is_trained, self.replay, self.user_bias_ridge)
+        gram = self.unseen_weight * (factors.T @ factors)
         base = np.zeros((features.shape[1],) * 2, np.float32)
         base[: self.rank, : self.rank] = gram
         if has_bias:
             base[-1, -1] = self.user_bias_ridge
         return UserProblem(
             features=np.ascontiguousarray(features, np.float32),
-            offsets=(self.global_mean + self.item_biases).astype(np.float32),
+            offsets=offsets,
             ridge=self.user_ridge,
             exponent=self.user_exponent,
             base=base,
@@ -254,6 +265,7 @@ class FactorModel:
         """
         facts = {
             **{name: getattr(self, name) for name in (*_NUMBERS, "rating_range", "log_odds")},
+            "replay": None if self.replay is None else self.replay.to_dict(),
             "privacy": None if self.privacy is None else json.loads(self.privacy.to_json()),
             "items": self.items.tolist(),
         }
@@ -265,10 +277,14 @@ class FactorModel:
         folder = Path(path)
         arrays, facts = read_model(folder)
         try:
-            privacy = facts["privacy"]
+            privacy, replay = facts["privacy"], facts["replay"]
             kept: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
             kept |= {name: facts[name] for name in ("items", *_NUMBERS, "rating_range", "log_odds")}
-            return cls(**kept, privacy=None if privacy is None else Statement.from_json(json.dumps(privacy)))
+            return cls(
+                **kept,
+                replay=None if replay is None else Replay.from_dict(replay),
+                privacy=None if privacy is None else Statement.from_json(json.dumps(privacy)),
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise InputError(f"the model in {folder} is damaged: {problem}") from problem
 

@@ -95,10 +95,9 @@ def test_one_user_constant_ratings_and_unrated_items_give_finite_results():
         {"epsilon": float("nan")},
         {"delta": 0.0},
         {"delta": 1.0},
-        {"rounds": 0},
-        {"residual_bound": 0.0},
-        {"bias_prior": -1.0},
-        {"user_shrinkage": -1.0},
+        {"steps": 0},
+        {"bias_scale": -1.0},
+        {"user_bias_ridge": -1.0},
     ],
 )
 def test_wrong_arguments_spend_nothing(split, wrong):
@@ -132,10 +131,10 @@ def test_spends_are_recorded_under_the_name_of_the_data(split):
 
 
 def test_parameters_follow_scikit_learn():
-    model = dpals.PrivateBiases(2.0, 1e-6, rounds=3)
+    model = dpals.PrivateBiases(2.0, 1e-6, steps=3)
     assert type(model)(**model.get_params()).get_params() == model.get_params()
     assert model.set_params(epsilon=3.0) is model
     assert model.epsilon == 3.0
-    assert repr(model).startswith("PrivateBiases(epsilon=3.0, delta=1e-06, rounds=3")
+    assert repr(model).startswith("PrivateBiases(epsilon=3.0, delta=1e-06, steps=3")
     with pytest.raises(ValueError, match="no parameter 'sigma'"):
         model.set_params(sigma=1)

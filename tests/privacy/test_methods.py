@@ -24,6 +24,16 @@ METHODS = {
     "PooledDPALS": dpals.PooledDPALS(2.0, 1e-5, rank=2, steps=3),
     "PooledDPALS, its own rank": dpals.PooledDPALS(50.0, 1e-5, steps=2),
     "PooledDPALS, biases alone": dpals.PooledDPALS(2.0, 1e-5, rank=0, steps=2),
+    "DPFrankWolfe": dpals.DPFrankWolfe(2.0, 1e-5, steps=3, frequent_fraction=0.7, row_clip=1.5),
+    "DPFrankWolfe, covariance": dpals.DPFrankWolfe(
+        2.0, 1e-5, steps=2, search="covariance", frequent_fraction=1.0, centre=False, user_shrinkage=None, row_clip=2.0
+    ),
+    "DPSVD": dpals.DPSVD(2.0, 1e-5, rank=2, most_items=8, row_clip=1.0),
+    "DPSVD, plain": dpals.DPSVD(2.0, 1e-5, rank=2, form="plain", row_clip=1.0),
+    "DPSGD": dpals.DPSGD(2.0, 1e-5, rank=2, steps=3, gradient_clip=1.0, average=0.5),
+    "SGLD": dpals.SGLD(2.0, 1e-5, rank=2, steps=3, gradient_clip=1.0),
+    "GlobalMean": dpals.GlobalMean(2.0, 1e-5),
+    "ItemMean": dpals.ItemMean(2.0, 1e-5),
 }
 IMPLICIT = {
     "DPALS": dpals.DPALS(2.0, 1e-5, **SMALL),
@@ -31,6 +41,7 @@ IMPLICIT = {
     "PooledDPALS": dpals.PooledDPALS(2.0, 1e-5, rank=2, steps=2),
     "PooledDPALS, its own rank": dpals.PooledDPALS(50.0, 1e-5, steps=2),
     "PooledDPALS, popularity alone": dpals.PooledDPALS(2.0, 1e-5, rank=0),
+    "Popularity": dpals.Popularity(2.0, 1e-5),
 }
 MANY = {**METHODS, "PooledDPALS, large rank": dpals.PooledDPALS(2.0, 1e-5, rank=35, steps=1)}
 N_USERS, N_ITEMS = 40, 12

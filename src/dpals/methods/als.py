@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from dpals.errors import InputError
 from dpals.kernels.half_step import solve_rows
+from dpals.kernels.rows import entry_products
 from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, Within, check_arguments
 from dpals.methods.estimator import Estimator, check_ratings
 from dpals.methods.paper_settings import reference_settings
@@ -117,14 +118,10 @@ class ALS(Estimator):
         mean = 0.0 if implicit else float(by_user.data.mean(dtype=np.float64))
         by_user.data -= np.float32(mean)
         by_item = by_user.tocsc()
-        user_side = _Side(by_user, self.ridge, self.user_exponent, self.bias_ridge if biased else None, unseen)
-        item_side = _Side(by_item, self.ridge, self.item_exponent, self.bias_ridge if biased else None, unseen)
+        user_side = Side(by_user, self.ridge, self.user_exponent, self.bias_ridge if biased else None, unseen)
+        item_side = Side(by_item, self.ridge, self.item_exponent, self.bias_ridge if biased else None, unseen)
 
-        items = random_factors(ratings.n_items, self.rank, self.seed).astype(np.float32) * 0.1
-        item_biases = np.zeros(ratings.n_items, np.float32)
-        for _ in range(self.steps):
-            users, user_biases = user_side.solve(items, item_biases)
-            items, item_biases = item_side.solve(users, user_biases)
+        items, item_biases = self._alternate(user_side, item_side)
         self.model_ = FactorModel(
             items=ratings.items,
             item_factors=items,
@@ -138,8 +135,18 @@ class ALS(Estimator):
         )
         return self
 
+    def _alternate(self, user_side: "Side", item_side: "Side") -> tuple[Floats, Floats]:
+        """Factors and biases of the items after the last step."""
+        n_items = len(item_side.indptr) - 1
+        items = random_factors(n_items, self.rank, self.seed).astype(np.float32) * 0.1
+        item_biases = np.zeros(n_items, np.float32)
+        for _ in range(self.steps):
+            users, user_biases = user_side.solve(items, item_biases)
+            items, item_biases = item_side.solve(users, user_biases)
+        return items, item_biases
 
-class _Side:
+
+class Side:
     """Users or items: the half step that solves for their vectors and biases, given those of the other side."""
 
     def __init__(self, matrix, ridge: float, exponent: float, bias_ridge: float | None, unseen: float) -> None:  # type: ignore[no-untyped-def]
@@ -167,3 +174,9 @@ class _Side:
         if self.bias_ridge is None:
             return solved, np.zeros(len(solved), np.float32)
         return np.ascontiguousarray(solved[:, :rank]), np.ascontiguousarray(solved[:, rank])
+
+    def residuals(self, solved: Floats, biases: Floats, others: Floats, other_biases: Floats) -> Floats:
+        """What factors and biases of both sides leave of the values."""
+        fitted = entry_products(self.indptr, self.indices, solved, others)
+        left: Floats = self.values - fitted - other_biases[self.indices] - np.repeat(biases, np.diff(self.indptr))
+        return left

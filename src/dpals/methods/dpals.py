@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 
 from dpals.errors import InputError
 from dpals.kernels.item_solve import solve_psd
-from dpals.methods.biases import release_mean
 from dpals.methods.constraints import check_arguments
+from dpals.methods.covariance import LARGEST_COVARIANCE
 from dpals.methods.dpals_settings import CONSTRAINTS, Costs
 from dpals.methods.estimator import PrivateEstimator
-from dpals.methods.initialization import LARGEST_COVARIANCE, noisy_power_iteration, private_pca
+from dpals.methods.initialization import noisy_power_iteration, private_pca
 from dpals.methods.paper_settings import private_settings
+from dpals.methods.released_means import release_mean
 from dpals.model import FactorModel
 from dpals.private.centering import clipped_entries, pattern_of
 from dpals.private.clipping import clip_rows

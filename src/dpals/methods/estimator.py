@@ -121,3 +121,9 @@ def check_ratings(ratings: Ratings) -> None:
     """Raise where the argument of fit is something else."""
     if not isinstance(ratings, Ratings):
         raise InputError(f"fit takes a dpals.Ratings, not a {type(ratings).__name__}: see Ratings.from_frame")
+
+
+def needs_ratings(estimator: Estimator, ratings: Ratings) -> None:
+    """Raise where the data is implicit feedback."""
+    if ratings.is_implicit:
+        raise InputError(f"{type(estimator).__name__} needs ratings; this data is implicit feedback")

@@ -1,24 +1,20 @@
 """Starting points for the item factors that are learned from the data, and paid for through the door."""
 
-from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.methods.covariance import LARGEST_COVARIANCE, release_covariance
 from dpals.private.centering import clipped_entries, pattern_of
 from dpals.private.clipping import clip_rows
 from dpals.private.sampling import uniform_sample
-from dpals.public.item_step import unpacked
 from dpals.public.starting_points import random_factors
 from dpals.ratings import Ratings
-from dpals.release.contribution import Offer, Pattern, Query
+from dpals.release.contribution import Offer, Query
 from dpals.release.mechanism import Door
 
 Doubles = NDArray[np.float64]
-
-_BLOCK_USERS = 4_096
-LARGEST_COVARIANCE = 2_000
 
 
 def noisy_power_iteration(
@@ -97,18 +93,9 @@ def private_pca(
     -------
     array of shape (n_items, rank) with orthonormal columns
     """
-    n_items = ratings.n_items
-    if n_items > LARGEST_COVARIANCE:
-        raise ValueError(f"private PCA publishes a matrix of items by items: {n_items} items are too many")
+    if ratings.n_items > LARGEST_COVARIANCE:
+        raise ValueError(f"private PCA publishes a matrix of items by items: {ratings.n_items} items are too many")
     sample = uniform_sample(ratings, ratings_per_user, seed)
-    matrix = sample.to_csr().astype(np.float64)
-    matrix.data[:] = clipped_entries(sample, mean, entry_clip)
-
-    def blocks() -> Iterator[Offer]:
-        for start in range(0, sample.n_users, _BLOCK_USERS):
-            rows = matrix[start : start + _BLOCK_USERS].toarray()
-            yield Offer(Pattern.one_item(len(rows), start), np.ones(len(rows)), rows)
-
-    query = Query("covariance of items", 1, ratings_per_user * entry_clip**2, "symmetric", n_items)
-    covariance = unpacked(door.release(query, blocks(), cost), n_items)[0]
+    values, longest_row = clipped_entries(sample, mean, entry_clip), np.sqrt(ratings_per_user) * entry_clip
+    covariance = release_covariance(door, "covariance of items", sample, values, longest_row, cost)
     return np.linalg.eigh(covariance).eigenvectors[:, : -rank - 1 : -1]

@@ -9,6 +9,7 @@ from dpals.methods.pooled_releases import release_catalogue, release_features, r
 from dpals.methods.pooled_settings import choice_rank, first_shares, rises_above, split_rest
 from dpals.model import FactorModel
 from dpals.private.pooled import Participants
+from dpals.private.user_step import ChoiceProblem
 from dpals.public.choices import Activity, calibrated
 from dpals.public.evidence import Evidence
 from dpals.ratings import Ratings
@@ -67,6 +68,7 @@ def train_choices(ratings: Ratings, settings: ChoiceSettings, door: Door) -> tup
     first_room, evidence = room, Evidence.none(weights * room, rank)
     for number, cost in enumerate(costs.steps if rank and can_learn else (), 1):
         problem = _model(ratings, factors, offsets).user_problem()
+        assert isinstance(problem, ChoiceProblem)
         sums = release_step(people, problem, rank, settings.clip, known.breadth, door, cost, f"step {number}")
         moments, pooled = sums.moments[:, :rank], sums.pooled
         moments = moments - weights[:, None] * (moments.sum(axis=0) / weights.sum())

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.errors import InputError
-from dpals.methods.biases import release_mean
 from dpals.methods.constraints import check_arguments
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.pooled_choices import ChoiceSettings, train_choices
@@ -20,8 +19,10 @@ from dpals.methods.pooled_releases import (
     release_weights,
 )
 from dpals.methods.pooled_settings import CONSTRAINTS, StepCosts, first_shares, rises_above, split_rest, suitable_rank
+from dpals.methods.released_means import half_range, release_mean
 from dpals.model import FactorModel
 from dpals.private.pooled import Participants
+from dpals.private.user_step import UserProblem
 from dpals.public.evidence import Evidence
 from dpals.public.pooled import add_moments, bias_guesses
 from dpals.ratings import Ratings
@@ -31,7 +32,7 @@ Doubles = NDArray[np.float64]
 
 _START = 0.045  # root mean square of the first factors, as a share of half the rating range
 _MORE_WEIGHT = 0.15  # share of the rest that goes to weights of items where there is nothing but biases to learn
-_STEPS = {"ratings": 10, "choices": 4}
+_STEPS = {"ratings": 10, "choices": 6}
 _WEIGHT_EXPONENT = {"ratings": 0.3, "choices": 0.15}
 
 
@@ -70,7 +71,7 @@ class PooledDPALS(PrivateEstimator):
         Length of the vectors. By default it is chosen from the released weights of the items, after the budget:
         `get_params` then shows the choice. 0 is a model of biases alone, or of popularity.
     steps
-        Number of releases of right-hand sides: by default 10 for ratings and 4 for implicit feedback.
+        Number of releases of right-hand sides: by default 10 for ratings and 6 for implicit feedback.
     growth
         Each step may cost so many times what the one before cost: early ones only need to find the direction.
     weight_exponent
@@ -222,7 +223,7 @@ class PooledDPALS(PrivateEstimator):
         costs = split_rest(rest, rank, self.steps_, self.growth, self.company_share, self.bias_share, self.gram_share)
 
         features, _ = release_features(people, weights, -(-3 * rank // 2), self.seed, door, costs.company)
-        half_range = _half_range(ratings)
+        scale = half_range(ratings)
         progress = Progress(
             mean=mean,
             factors=np.zeros((n_items, 0)),
@@ -233,9 +234,9 @@ class PooledDPALS(PrivateEstimator):
             features=features,
         )
         self._step(people, known, progress, door, costs.biases, "biases alone")
-        progress.factors = _START * half_range * features[:, :rank]
+        progress.factors = _START * scale * features[:, :rank]
         progress.about_factors = Evidence.none(weights, rank)
-        progress.prior = np.eye(rank) * (self.taste_scale * half_range) ** 2 / max(rank, 1)
+        progress.prior = np.eye(rank) * (self.taste_scale * scale) ** 2 / max(rank, 1)
         for number, cost in enumerate(costs.steps, 1):
             if number <= self.settling * self.steps_:
                 progress.about_factors.fade(self.fading)
@@ -250,12 +251,13 @@ class PooledDPALS(PrivateEstimator):
         self, people: Participants, known: Catalogue, progress: Progress, door: Door, cost: StepCosts, name: str
     ) -> None:
         """Release residual times vector for every item, and learn from it."""
-        half_range, rank = _half_range(people.ratings), progress.factors.shape[1]
+        rank = progress.factors.shape[1]
         problem = self._model(people.ratings, progress).user_problem()
-        scale = self.clip * self.noise_scale * half_range
+        assert isinstance(problem, UserProblem)
+        scale = self.clip * self.noise_scale * half_range(people.ratings)
         sums = release_step(people, problem, rank, scale, known.breadth, door, cost, name)
         moments, pooled, noise = sums.moments, sums.pooled, sums.noise
-        self._learn_biases(progress, known, moments[:, rank], pooled.scale * CONSTANT, noise, half_range)
+        self._learn_biases(progress, known, moments[:, rank], pooled.scale * CONSTANT, noise, people.ratings)
         if rank:
             add_moments(progress.about_factors, moments[:, :rank], progress.factors, pooled, noise, self.caution)
             basis = pooled.whitening()
@@ -270,9 +272,9 @@ class PooledDPALS(PrivateEstimator):
         moments: Doubles,
         response: float,
         noise: float,
-        half_range: float,
+        ratings: Ratings,
     ) -> None:
-        variance = (self.bias_scale * half_range) ** 2
+        variance = (self.bias_scale * half_range(ratings)) ** 2
         evidence = progress.about_biases
         observed = moments + evidence.weights * response * progress.biases
         evidence.add(observed[:, None], np.array([[response]]), noise)
@@ -284,7 +286,7 @@ class PooledDPALS(PrivateEstimator):
             item_factors=progress.factors.astype(np.float32),
             item_biases=progress.biases.astype(np.float32),
             global_mean=progress.mean,
-            user_ridge=(self.noise_scale * _half_range(ratings)) ** 2,
+            user_ridge=(self.noise_scale * half_range(ratings)) ** 2,
             user_bias_ridge=self.user_bias_ridge,
             rating_range=ratings.rating_range,
         )
@@ -296,9 +298,3 @@ def _report(rank: int, weights: Doubles, simplest: str, otherwise: str) -> str:
             f"Nothing could be learned about items: at this epsilon the noise hides which items users have. {otherwise}"
         )
     return f"Learned {simplest} and {rank} factors; {np.mean(weights > 0):.0%} of the items have weight to learn from."
-
-
-def _half_range(ratings: Ratings) -> float:
-    assert ratings.rating_range is not None
-    low, high = ratings.rating_range
-    return (high - low) / 2

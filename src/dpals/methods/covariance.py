@@ -1,0 +1,41 @@
+"""A noisy matrix of items by items, for small catalogues."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dpals.kernels.rows import entry_norms
+from dpals.public.item_step import unpacked
+from dpals.ratings import Ratings
+from dpals.release.contribution import Offer, Pattern, Query
+from dpals.release.mechanism import Door
+
+Doubles = NDArray[np.float64]
+
+LARGEST_COVARIANCE = 2_000
+_BLOCK_USERS = 4_096
+
+
+def release_covariance(
+    door: Door, purpose: str, ratings: Ratings, values: Doubles, longest: float, cost: int
+) -> Doubles:
+    """sum_i w_i a_i a_i^T + symmetric noise, where a_i holds the values in place of user i's ratings.
+
+    This is Analyze Gauss (Dwork et al. 2014): with w_i = min(1, longest^2 / |a_i|^2) no user adds a matrix of norm
+    above longest^2.
+    """
+    n_items = ratings.n_items
+    matrix = csr_matrix((values, ratings.indices, ratings.indptr), shape=(ratings.n_users, n_items))
+    norms = entry_norms(ratings.indptr, values)
+    weights = (longest / np.maximum(norms, longest)) ** 2 * (1 - 1e-9)  # just below, for the grid
+
+    def blocks() -> Iterator[Offer]:
+        for start in range(0, ratings.n_users, _BLOCK_USERS):
+            rows = matrix[start : start + _BLOCK_USERS].toarray()
+            yield Offer(Pattern.one_item(len(rows), start), weights[start : start + _BLOCK_USERS], rows)
+
+    query = Query(purpose, 1, longest**2, "symmetric", n_items)
+    matrix_of_items: Doubles = unpacked(door.release(query, blocks(), cost), n_items)[0]
+    return matrix_of_items

@@ -1,0 +1,160 @@
+"""Private SVD: tastes are the main directions of a noisy covariance matrix of the items."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.errors import InputError
+from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, OneOf, Within, check_arguments
+from dpals.methods.covariance import LARGEST_COVARIANCE, release_covariance
+from dpals.methods.estimator import PrivateEstimator, needs_ratings
+from dpals.methods.released_means import half_range, release_item_biases, release_mean, release_weights
+from dpals.model import FactorModel
+from dpals.private.centering import per_entry, user_offsets
+from dpals.private.clipping import clip_entries
+from dpals.private.sampling import on_items
+from dpals.public.item_step import most_frequent
+from dpals.ratings import Ratings
+from dpals.release.mechanism import Door
+
+Doubles = NDArray[np.float64]
+
+_BIAS_SCALES = 0.5, 0.25  # bound of residuals and spread of biases, as shares of half the rating range
+
+CONSTRAINTS: dict[str, Within | OneOf] = {
+    "rank": COUNT,
+    "form": OneOf(("means first", "plain")),
+    "most_items": Within(low=1, high=LARGEST_COVARIANCE, closed=True, whole=True),
+    "entry_clip": POSITIVE,
+    "row_clip": POSITIVE,
+    "ridge": POSITIVE,
+    "user_shrinkage": NOT_NEGATIVE,
+    "mean_share": SHARE,
+    "weight_share": SHARE,
+    "bias_share": SHARE,
+}
+
+
+class DPSVD(PrivateEstimator):
+    """Private SVD (McSherry & Mironov 2009), and Analyze Gauss (Dwork et al. 2014) as its plain form.
+
+    Global mean and item biases are released first; a user's own mean is taken off as well. What is left of a user's
+    ratings, clamped, is a row r_i, and the covariance sum_i w_i r_i r_i^T is released with symmetric noise. Its main
+    eigenvectors are the item factors; users project their residuals on them, with a ridge.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy budget.
+    rank
+        Number of eigenvectors.
+    form
+        ``means first``, as above; ``plain``, with nothing taken off but the middle of the rating range.
+    most_items
+        Size of the matrix: the items with the highest released weights. The others have no factors.
+    entry_clip
+        Residuals are clamped to plus and minus this.
+    row_clip
+        Users whose row is longer are weighted down.
+    ridge
+        Of the users' projection.
+    user_shrinkage
+        How many ratings' worth of evidence a user's own mean starts with.
+    mean_share, weight_share, bias_share
+        Shares of the budget for the global mean, the items' weights and their biases; what is not needed goes to the
+        covariance.
+    insecure_seed
+        Repeatable noise, for tests and simulated data: the model is then not private and says so.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=2000, n_items=100, mean_ratings=25, seed=1)
+    >>> model = dpals.DPSVD(epsilon=5.0, delta=1e-5, rank=4).fit(ratings)
+    >>> model.item_factors_.shape
+    (100, 4)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        *,
+        rank: int = 8,
+        form: str = "means first",
+        most_items: int = 400,
+        entry_clip: float = 1.0,
+        row_clip: float = 4.0,
+        ridge: float = 10.0,
+        user_shrinkage: float = 5.0,
+        mean_share: float = 0.01,
+        weight_share: float = 0.04,
+        bias_share: float = 0.15,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rank = rank
+        self.form = form
+        self.most_items = most_items
+        self.entry_clip = entry_clip
+        self.row_clip = row_clip
+        self.ridge = ridge
+        self.user_shrinkage = user_shrinkage
+        self.mean_share = mean_share
+        self.weight_share = weight_share
+        self.bias_share = bias_share
+        self.insecure_seed = insecure_seed
+
+    def _check(self, ratings: Ratings) -> None:
+        needs_ratings(self, ratings)
+        check_arguments(self, CONSTRAINTS)
+        if self.mean_share + self.weight_share + self.bias_share >= 1:
+            raise ValueError("mean_share, weight_share and bias_share must leave something of the budget")
+        if self.rank > min(self.most_items, ratings.n_items):
+            raise InputError(f"rank {self.rank} is more than the number of items in the covariance")
+
+    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
+        assert ratings.rating_range is not None
+        low, high = ratings.rating_range
+        mean, biases, chosen = (low + high) / 2, np.zeros(ratings.n_items), np.ones(ratings.n_items, bool)
+        needs_weights = self.most_items < ratings.n_items
+        if self.form == "means first":
+            shares = (self.mean_share, self.weight_share, self.bias_share)
+            mean_cost, weight_cost, bias_cost, cost = door.budget.split(*shares, 1 - sum(shares))
+            mean = release_mean(door, ratings, mean_cost)
+            scales = (half_range(ratings) * scale for scale in _BIAS_SCALES)
+            biases, weights = release_item_biases(door, ratings, mean, (weight_cost, bias_cost), *scales)
+        else:
+            weight_cost, cost = door.budget.split(self.weight_share * needs_weights, 1 - self.weight_share)
+            weights = release_weights(door, ratings, weight_cost) if needs_weights else np.ones(ratings.n_items)
+        if needs_weights:
+            chosen = most_frequent(weights, self.most_items / ratings.n_items)
+        factors = np.zeros((ratings.n_items, self.rank))
+        factors[chosen] = self._directions(ratings, mean + biases, chosen, door, cost)
+        return FactorModel(
+            items=ratings.items,
+            item_factors=factors.astype(np.float32),
+            item_biases=biases.astype(np.float32),
+            global_mean=mean,
+            user_ridge=self.ridge,
+            user_bias_ridge=self.user_shrinkage if self.form == "means first" else None,
+            rating_range=ratings.rating_range,
+        )
+
+    def _directions(
+        self, ratings: Ratings, offsets: Doubles, chosen: NDArray[np.bool_], door: Door, cost: int
+    ) -> Doubles:
+        """Eigenvectors, as long as the standard deviation of the users along them; the first of mean square 1."""
+        residuals = np.asarray(ratings.values, np.float64) - offsets[ratings.indices]
+        if self.form == "means first":
+            residuals -= per_entry(ratings, user_offsets(ratings, offsets, self.user_shrinkage))
+        residuals = clip_entries(residuals, self.entry_clip)[chosen[ratings.indices]]
+        sample = on_items(ratings, chosen)
+        covariance = release_covariance(door, "covariance of the items", sample, residuals, self.row_clip, cost)
+        values, vectors = np.linalg.eigh(covariance)
+        values, vectors = values[: -self.rank - 1 : -1], vectors[:, : -self.rank - 1 : -1]
+        # Noise alone would have eigenvalues up to this, give or take a tenth.
+        edge = 1.1 * door.releases[-1].sigma * np.sqrt(2 * sample.n_items)
+        spread = np.maximum(values - edge, 0.0) / max(float(values[0]), 1e-12)
+        factors: Doubles = vectors * np.sqrt(spread * sample.n_items)
+        return factors

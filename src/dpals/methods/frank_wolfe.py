@@ -1,0 +1,253 @@
+"""Private Frank-Wolfe: trace-norm completion in which users learn one direction after the other."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.linalg import svds
+
+from dpals.errors import InputError
+from dpals.kernels.rows import row_combinations
+from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, OneOf, Within, check_arguments
+from dpals.methods.covariance import LARGEST_COVARIANCE, release_covariance
+from dpals.methods.estimator import PrivateEstimator, check_ratings, needs_ratings
+from dpals.methods.released_means import release_mean, release_weights
+from dpals.model import FactorModel
+from dpals.private.centering import pattern_of
+from dpals.private.replay import Replay, ReplayProblem
+from dpals.private.sampling import on_items
+from dpals.public.item_step import most_frequent
+from dpals.public.starting_points import random_factors
+from dpals.ratings import Ratings
+from dpals.release.contribution import Offer, Query
+from dpals.release.mechanism import Door
+
+Doubles = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+CONSTRAINTS: dict[str, Within | OneOf] = {
+    "radius": POSITIVE,
+    "steps": COUNT,
+    "pace": OneOf(("equal", "falling")),
+    "row_clip": POSITIVE,
+    "search": OneOf(("power", "covariance")),
+    "power_steps": COUNT,
+    "product_clip": Within(high=1, closed=True),
+    "frequent_fraction": Within(high=1, closed=True),
+    "user_shrinkage": Within(closed=True, optional=True),
+    "count_share": SHARE,
+    "mean_share": SHARE,
+    "seed": NOT_NEGATIVE,
+}
+
+
+class DPFrankWolfe(PrivateEstimator):
+    """Private Frank-Wolfe in the trace-norm ball (Jain, Thakkar & Thakurta 2018).
+
+    Each step publishes a direction v, near the top right singular vector of the residuals of all users, and its
+    singular value s. Users then move their own row by -radius * (residuals . v) / s * v, a share of the way. Nobody
+    else needs to know a row: any user, also a new one, replays the published steps on their own ratings.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy budget. None for epsilon: exact singular vectors, no noise, and no privacy.
+    radius
+        Of the trace-norm ball, in units of the first singular value, which is released.
+    steps
+        Number of directions.
+    pace
+        How far step t = 0, 1, ... goes to the edge of the ball: ``equal``, 1 / steps of the way, as in the paper by
+        Jain et al.; ``falling``, 2 / (t + 2) of it, as is usual without noise.
+    row_clip
+        Largest norm of a user's residuals; larger ones are scaled down.
+    search
+        How v is found: ``power``, by noisy power iteration, for any catalogue; ``covariance``, from a noisy matrix of
+        items by items, for small ones.
+    power_steps
+        Releases per direction in power iteration.
+    product_clip
+        Largest product of a user's residuals with a unit vector, as a share of `row_clip`.
+    frequent_fraction
+        Share of the items that are trained on, those with the highest released weights. The others are predicted by
+        the user's mean.
+    centre
+        Whether the global mean is released and taken off first.
+    user_shrinkage
+        How many ratings' worth of evidence a user's own mean starts with; None to do without user means.
+    count_share, mean_share
+        Shares of the budget for the weights of the items and the global mean, where they are needed.
+    seed
+        Chooses where power iteration starts. It is public.
+    insecure_seed
+        Repeatable noise, for tests and simulated data: the model is then not private and says so.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=2000, n_items=100, mean_ratings=25, seed=1)
+    >>> model = dpals.DPFrankWolfe(epsilon=5.0, delta=1e-5, steps=3).fit(ratings)
+    >>> model.item_factors_.shape
+    (100, 3)
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        *,
+        radius: float = 10.0,
+        steps: int = 10,
+        pace: str = "equal",
+        row_clip: float = 5.0,
+        search: str = "power",
+        power_steps: int = 2,
+        product_clip: float = 0.3,
+        frequent_fraction: float = 0.2,
+        centre: bool = True,
+        user_shrinkage: float | None = 5.0,
+        count_share: float = 0.05,
+        mean_share: float = 0.01,
+        seed: int = 0,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.radius = radius
+        self.steps = steps
+        self.pace = pace
+        self.row_clip = row_clip
+        self.search = search
+        self.power_steps = power_steps
+        self.product_clip = product_clip
+        self.frequent_fraction = frequent_fraction
+        self.centre = centre
+        self.user_shrinkage = user_shrinkage
+        self.count_share = count_share
+        self.mean_share = mean_share
+        self.seed = seed
+        self.insecure_seed = insecure_seed
+
+    def _check(self, ratings: Ratings) -> None:
+        needs_ratings(self, ratings)
+        check_arguments(self, CONSTRAINTS)
+        trained = round(self.frequent_fraction * ratings.n_items)
+        if self.search == "covariance" and trained > LARGEST_COVARIANCE:
+            raise InputError(f"a matrix of {trained:,} x {trained:,} items is too large: use search='power'")
+
+    def fit(self, ratings: Ratings, **record: Any) -> Self:
+        """Train on ratings, within the budget, as `PrivateEstimator.fit`; without privacy where epsilon is None."""
+        if self.epsilon is not None:
+            return super().fit(ratings, **record)
+        check_ratings(ratings)
+        self._check(ratings)
+        self.model_ = self._train(ratings, _Exact())
+        return self
+
+    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
+        return self._train(ratings, _Released(self, door))
+
+    def _train(self, ratings: Ratings, source: "_Exact | _Released") -> FactorModel:
+        mean = source.mean(ratings) if self.centre else 0.0
+        trained = np.ones(ratings.n_items, bool)
+        if self.frequent_fraction < 1:
+            trained = most_frequent(source.weights(ratings), self.frequent_fraction)
+        sample, entries = on_items(ratings, trained), trained[ratings.indices]
+        directions, gains, radius = np.zeros((ratings.n_items, 0)), np.zeros(0), 0.0
+        shares = self._shares()
+        for step, share in enumerate(shares):
+            problem = self._model(ratings, directions, gains, 1 - shares[:step], mean, trained).user_problem()
+            assert isinstance(problem, ReplayProblem)
+            _, residuals = problem.replayed(ratings)
+            direction, singular = source.direction(sample, residuals[entries], step)
+            radius = radius or self.radius * singular
+            directions = np.column_stack([directions, np.zeros(ratings.n_items)])
+            directions[trained, -1] = direction
+            gains = np.append(gains, share * radius / singular)
+        return self._model(ratings, directions, gains, 1 - shares, mean, trained)
+
+    def _shares(self) -> Doubles:
+        """How far each step goes from where a user is to the edge of the ball."""
+        if self.pace == "equal":
+            return np.full(self.steps, 1 / self.steps)
+        return 2 / (np.arange(self.steps) + 2)
+
+    def _model(
+        self, ratings: Ratings, directions: Doubles, gains: Doubles, keeps: Doubles, mean: float, trained: Mask
+    ) -> FactorModel:
+        return FactorModel(
+            items=ratings.items,
+            item_factors=directions.astype(np.float32),
+            item_biases=np.zeros(ratings.n_items, np.float32),
+            global_mean=mean,
+            user_ridge=0.0,
+            user_bias_ridge=self.user_shrinkage,
+            is_trained=trained,
+            replay=Replay(gains, keeps, self.row_clip),
+            rating_range=ratings.rating_range,
+        )
+
+
+class _Exact:
+    """What training needs to know, without privacy."""
+
+    def mean(self, ratings: Ratings) -> float:
+        return float(np.asarray(ratings.values, np.float64).mean())
+
+    def weights(self, ratings: Ratings) -> Doubles:
+        return np.bincount(ratings.indices, minlength=ratings.n_items).astype(np.float64)
+
+    def direction(self, sample: Ratings, residuals: Doubles, step: int) -> tuple[Doubles, float]:  # noqa: ARG002
+        matrix = csr_matrix((residuals, sample.indices, sample.indptr), shape=(sample.n_users, sample.n_items))
+        _, values, vectors = svds(matrix, k=1, v0=np.ones(min(matrix.shape)))
+        return vectors[0], float(values[0])
+
+
+class _Released:
+    """The same through the door."""
+
+    def __init__(self, method: DPFrankWolfe, door: Door) -> None:
+        self.method, self.door = method, door
+        shares = (method.count_share if method.frequent_fraction < 1 else 0, method.mean_share if method.centre else 0)
+        self.weight_cost, self.mean_cost, rest = door.budget.split(*shares, 1 - sum(shares))
+        self.step_cost = rest // method.steps
+
+    def mean(self, ratings: Ratings) -> float:
+        return release_mean(self.door, ratings, self.mean_cost)
+
+    def weights(self, ratings: Ratings) -> Doubles:
+        return release_weights(self.door, ratings, self.weight_cost)
+
+    def direction(self, sample: Ratings, residuals: Doubles, step: int) -> tuple[Doubles, float]:
+        """A unit vector near the top right singular vector, and its singular value with what noise adds to it."""
+        find = self._by_power_iteration if self.method.search == "power" else self._by_covariance
+        return find(sample, residuals, f"direction {step + 1}")
+
+    def _by_covariance(self, sample: Ratings, residuals: Doubles, name: str) -> tuple[Doubles, float]:
+        """Analyze Gauss: user i adds a_i a_i^T, of norm at most row_clip^2."""
+        purpose = f"covariance of residuals, {name}"
+        released = release_covariance(self.door, purpose, sample, residuals, self.method.row_clip, self.step_cost)
+        values, vectors = np.linalg.eigh(released)
+        return vectors[:, -1], float(np.sqrt(max(values[-1], 1e-12)))
+
+    def _by_power_iteration(self, sample: Ratings, residuals: Doubles, name: str) -> tuple[Doubles, float]:
+        """User i adds (a_i . v) a_i, with |a_i . v| at most product_clip * row_clip."""
+        longest, number = self.method.product_clip * self.method.row_clip, self.method.power_steps
+        vector = random_factors(sample.n_items, 1, self.method.seed)[:, 0]
+        released = vector
+        for k in range(1, number + 1):
+            vector = released / max(float(np.linalg.norm(released)), 1e-12)
+            products = row_combinations(sample.indptr, sample.indices, residuals, vector[:, None])
+            query = Query(
+                f"power iteration {k}, {name}",
+                sample.n_items,
+                longest * self.method.row_clip,
+                "vector",
+                1,
+                self.method.row_clip,
+            )
+            offer = Offer(pattern_of(sample), residuals, np.clip(products, -longest, longest))
+            released = self.door.release(query, offer, self.step_cost // number)[:, 0]
+        length = max(float(np.linalg.norm(released)), 1e-12)
+        return released / length, float(np.sqrt(length))

@@ -1,0 +1,48 @@
+"""Recommends what most people have, to everyone."""
+
+import numpy as np
+
+from dpals.errors import InputError
+from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.means import means_model
+from dpals.methods.released_means import release_weights
+from dpals.model import FactorModel
+from dpals.ratings import Ratings
+from dpals.release.mechanism import Door
+
+
+class Popularity(PrivateEstimator):
+    """Scores items by how many people have them, for implicit feedback. Private.
+
+    A user with n items counts 1 / sqrt(n) for each of them, so that everyone spends the same.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy budget; all of it goes into one release.
+    insecure_seed
+        Repeatable noise, for tests and simulated data: the model is then not private and says so.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> users, items = range(900), ["tea"] * 600 + ["rum"] * 300
+    >>> ratings = dpals.Ratings.from_arrays(users, items, catalogue=["gin", "rum", "tea"])
+    >>> model = dpals.Popularity(epsilon=1.0).fit(ratings)
+    >>> ids, scores = model.recommend(ratings, k=1, exclude_seen=False)
+    >>> str(ids[0, 0])
+    'tea'
+    """
+
+    def __init__(self, epsilon: float = 1.0, delta: float = 1e-5, *, insecure_seed: int | None = None) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.insecure_seed = insecure_seed
+
+    def _check(self, ratings: Ratings) -> None:
+        if not ratings.is_implicit:
+            raise InputError("Popularity is for implicit feedback; for ratings there is ItemMean")
+
+    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
+        weights = release_weights(door, ratings, door.budget.cost)
+        return means_model(ratings, 0.0, np.maximum(weights, 0.0))

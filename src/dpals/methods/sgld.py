@@ -1,0 +1,133 @@
+"""Stochastic gradient Langevin dynamics: the noise that privacy needs, used to sample from a posterior."""
+
+import numpy as np
+
+from dpals.errors import InputError
+from dpals.methods.constraints import COUNT, POSITIVE, SHARE, OneOf, Within, check_arguments
+from dpals.methods.estimator import PrivateEstimator, needs_ratings
+from dpals.methods.gradient_steps import first_items, model_of, release_gradients
+from dpals.methods.released_means import half_range, release_mean_and_number
+from dpals.model import FactorModel
+from dpals.ratings import Ratings
+from dpals.release.mechanism import Door
+
+_LONGEST = 4.0  # in units of what Newton's method would take for an item that all users have
+
+CONSTRAINTS: dict[str, Within | OneOf] = {
+    "rank": COUNT,
+    "steps": COUNT,
+    "temperature": POSITIVE,
+    "gradient_clip": POSITIVE,
+    "noise_scale": POSITIVE,
+    "taste_scale": POSITIVE,
+    "average": Within(high=1, closed=True),
+    "user_bias_ridge": POSITIVE,
+    "start_scale": POSITIVE,
+    "mean_share": SHARE,
+}
+
+
+class SGLD(PrivateEstimator):
+    """Langevin dynamics on item factors and biases (Liu, Wang & Smola 2015), with every step paid for.
+
+    Item factors move along the noisy gradient of the log posterior. Noise of a gradient is what makes it private, and
+    it is also what makes the sequence a sample of the posterior, if steps are as long as the noise demands: so the
+    budget and the temperature set the length of the steps, up to one that is still stable. Each user's gradient is
+    clipped as a whole and each step is a release. The original promises an epsilon for one sample of the posterior
+    itself, as if the sequence had converged; that promise is not established, and not made here.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy budget.
+    rank
+        Length of the vectors.
+    steps
+        Number of releases.
+    temperature
+        1 samples the posterior; below, steps are shorter, and samples lie nearer its top.
+    gradient_clip
+        Largest norm of a user's gradient of half the squared error.
+    noise_scale, taste_scale
+        Standard deviations, before looking, of a rating around its prediction, in units of half the rating range, and
+        of an item's factors and bias.
+    average
+        Share of the steps, the last ones, whose samples are averaged; 0 for the last one alone.
+    user_bias_ridge
+        Ridge of the users' biases.
+    start_scale
+        Standard deviation of the first, random factors.
+    mean_share
+        Share of the budget for the global mean.
+    seed
+        Chooses the random factors. It is public.
+    insecure_seed
+        Repeatable noise, for tests and simulated data: the model is then not private and says so.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=2000, n_items=100, mean_ratings=25, seed=1)
+    >>> model = dpals.SGLD(epsilon=5.0, delta=1e-5, rank=4, steps=5).fit(ratings)
+    >>> model.privacy.epsilon <= 5.0
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        *,
+        rank: int = 4,
+        steps: int = 20,
+        temperature: float = 1.0,
+        gradient_clip: float = 5.0,
+        noise_scale: float = 0.35,
+        taste_scale: float = 0.3,
+        average: float = 0.5,
+        user_bias_ridge: float = 5.0,
+        start_scale: float = 0.1,
+        mean_share: float = 0.01,
+        seed: int = 0,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rank = rank
+        self.steps = steps
+        self.temperature = temperature
+        self.gradient_clip = gradient_clip
+        self.noise_scale = noise_scale
+        self.taste_scale = taste_scale
+        self.average = average
+        self.user_bias_ridge = user_bias_ridge
+        self.start_scale = start_scale
+        self.mean_share = mean_share
+        self.seed = seed
+        self.insecure_seed = insecure_seed
+
+    def _check(self, ratings: Ratings) -> None:
+        needs_ratings(self, ratings)
+        check_arguments(self, CONSTRAINTS)
+        if self.rank > ratings.n_items:
+            raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
+
+    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
+        mean_cost, rest = door.budget.split(self.mean_share, 1 - self.mean_share)
+        mean, n_users = release_mean_and_number(door, ratings, mean_cost)
+        variance = (self.noise_scale * half_range(ratings)) ** 2
+        ridges = variance, self.user_bias_ridge  # users' vectors have variance 1
+        items = first_items(ratings.n_items, self.rank, self.start_scale, self.seed)
+        total, averaged = np.zeros_like(items), max(1, round(self.average * self.steps))
+        for step in range(1, self.steps + 1):
+            model = model_of(ratings, items, mean, *ridges)
+            gradients = release_gradients(door, ratings, model, self.gradient_clip, rest // self.steps, step)
+            # A move of h / 2 times the gradient of the log posterior needs noise of variance h * temperature; what
+            # the door added to it is h / 2 * sigma / variance. Longer moves than the second would not be stable.
+            length = min(
+                4 * self.temperature * (variance / door.releases[-1].sigma) ** 2, _LONGEST * 2 * variance / n_users
+            )
+            items = items + length / 2 * (gradients / variance - items / self.taste_scale**2)
+            if step > self.steps - averaged:
+                total += items
+        return model_of(ratings, total / averaged, mean, *ridges)

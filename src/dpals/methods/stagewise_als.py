@@ -1,0 +1,72 @@
+"""Alternating least squares that learns its directions a few at a time, the strongest first."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.linalg import svds
+
+from dpals.errors import InputError
+from dpals.methods.als import ALS, Side
+from dpals.methods.constraints import COUNT, check_arguments
+from dpals.methods.estimator import needs_ratings
+from dpals.ratings import Ratings
+
+Floats = NDArray[np.float32]
+
+
+class StagewiseALS(ALS):
+    """ALS in stages, for matrices whose singular values are far apart (after Hardt & Wootters 2014). Not private.
+
+    Plain ALS from a random start hardly sees a weak direction before it has fitted the strong ones to within less
+    than the weak one's size. Here every stage adds the main singular vectors of what the model so far leaves of the
+    ratings, and then solves for users and items a few times with all directions found so far.
+
+    Parameters
+    ----------
+    stage_size
+        How many directions a stage adds.
+    parameters
+        As of `ALS`; ``steps`` are those of each stage.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=1000, n_items=200, mean_ratings=30, seed=1)
+    >>> model = dpals.StagewiseALS(rank=4, steps=2).fit(ratings)
+    >>> model.item_factors_.shape
+    (200, 4)
+    """
+
+    def __init__(self, rank: int = 32, steps: int = 3, *, stage_size: int = 4, **parameters: Any) -> None:
+        super().__init__(rank, steps, **parameters)
+        self.stage_size = stage_size
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [*ALS._parameter_names(), "stage_size"]
+
+    def _check(self, ratings: Ratings) -> None:
+        needs_ratings(self, ratings)
+        check_arguments(self, {"stage_size": COUNT})
+        super()._check(ratings)
+        if self.rank >= min(ratings.n_users, ratings.n_items):
+            raise InputError(f"rank {self.rank} must be below the numbers of users and items")
+
+    def _alternate(self, user_side: Side, item_side: Side) -> tuple[Floats, Floats]:
+        n_items = len(item_side.indptr) - 1
+        items, item_biases = np.zeros((n_items, 0), np.float32), np.zeros(n_items, np.float32)
+        while items.shape[1] < self.rank:
+            users, user_biases = user_side.solve(items, item_biases)
+            if not items.shape[1]:  # the first directions should not be biases
+                items, item_biases = item_side.solve(users, user_biases)
+            left = user_side.residuals(users, user_biases, items, item_biases)
+            matrix = csr_matrix((left, user_side.indices, user_side.indptr), shape=(len(users), n_items))
+            size = min(self.stage_size, self.rank - items.shape[1])
+            _, _, found = svds(matrix, k=size, v0=np.ones(min(matrix.shape)))
+            items = np.column_stack([items, found[::-1].T * np.float32(np.sqrt(n_items))]).astype(np.float32)
+            for _ in range(self.steps):
+                users, user_biases = user_side.solve(items, item_biases)
+                items, item_biases = item_side.solve(users, user_biases)
+        return items, item_biases
