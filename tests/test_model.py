@@ -470,6 +470,7 @@ def test_nothing_in_the_files_belongs_to_a_user(tmp_path):
         "user_bias_ridge",
         "unseen_weight",
         "log_odds",
+        "replay",
         "rating_range",
         "privacy",
     }
