@@ -32,7 +32,7 @@ Doubles = NDArray[np.float64]
 
 _START = 0.045  # root mean square of the first factors, as a share of half the rating range
 _MORE_WEIGHT = 0.15  # share of the rest that goes to weights of items where there is nothing but biases to learn
-_STEPS = {"ratings": 10, "choices": 6}
+_STEPS = {"ratings": 10, "choices": 4}
 _WEIGHT_EXPONENT = {"ratings": 0.3, "choices": 0.15}
 
 
@@ -71,7 +71,7 @@ class PooledDPALS(PrivateEstimator):
         Length of the vectors. By default it is chosen from the released weights of the items, after the budget:
         `get_params` then shows the choice. 0 is a model of biases alone, or of popularity.
     steps
-        Number of releases of right-hand sides: by default 10 for ratings and 6 for implicit feedback.
+        Number of releases of right-hand sides: by default 10 for ratings and 4 for implicit feedback.
     growth
         Each step may cost so many times what the one before cost: early ones only need to find the direction.
     weight_exponent

@@ -10,7 +10,7 @@ from dpals.release.accounting import Budget
 
 Doubles = NDArray[np.float64]
 
-_LARGEST_RANK, _LARGEST_CHOICE_RANK = 32, 48
+_LARGEST_RANK = 32
 _LEAST_SIGNAL = 7.0  # below it factors cost more than they tell
 
 CONSTRAINTS: dict[str, Within] = {
@@ -125,7 +125,7 @@ def suitable_rank(weights: Doubles, noise: float, budget: Budget) -> int:
 
 
 def choice_rank(weights: Doubles, noise: float, budget: Budget) -> int:
-    """The same for implicit feedback, which shows more of people's tastes: about 3 times as many, and at most 47.
+    """The same for implicit feedback, which shows more of people's tastes: about 2.5 times as many, and at most 31.
 
     It is one less than a multiple of 8, as vectors with one number more are fast to compute with.
 
@@ -133,7 +133,7 @@ def choice_rank(weights: Doubles, noise: float, budget: Budget) -> int:
     --------
     >>> weights = np.full(1000, 300.0)
     >>> [choice_rank(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 1.0, 10.0)]
-    [0, 23, 47]
+    [0, 15, 31]
     """
     rank = suitable_rank(weights, noise, budget)
-    return min(8 * -(-(3 * rank + 1) // 8), _LARGEST_CHOICE_RANK) - 1 if rank else 0
+    return min(8 * -(-(5 * rank // 2 + 1) // 8), _LARGEST_RANK) - 1 if rank else 0
