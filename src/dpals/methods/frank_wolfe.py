@@ -17,7 +17,7 @@ from dpals.model import FactorModel
 from dpals.private.centering import pattern_of
 from dpals.private.replay import Replay, ReplayProblem
 from dpals.private.sampling import on_items
-from dpals.public.item_step import most_frequent
+from dpals.public.item_step import frequent_size, most_frequent
 from dpals.public.starting_points import random_factors
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Query
@@ -132,7 +132,7 @@ class DPFrankWolfe(PrivateEstimator):
     def _check(self, ratings: Ratings) -> None:
         needs_ratings(self, ratings)
         check_arguments(self, CONSTRAINTS)
-        trained = round(self.frequent_fraction * ratings.n_items)
+        trained = frequent_size(ratings.n_items, self.frequent_fraction)
         if self.search == "covariance" and trained > LARGEST_COVARIANCE:
             raise InputError(f"a matrix of {trained:,} x {trained:,} items is too large: use search='power'")
 
