@@ -93,11 +93,10 @@ def synthetic() -> None:
 
 def table(data: str, names: list[str]) -> None:
     """One line per system: mean test RMSE at each epsilon, seconds per fit, peak memory."""
-    print(f"{TITLES[data]}: test RMSE at epsilon {EPSILONS}, seconds per fit, peak GB")
+    print(f"{TITLES[data]}: test RMSE at epsilon {EPSILONS}, most seconds of a fit, peak GB")
     for name in names or MOVIES:
-        done = subprocess.run(
-            [sys.executable, __file__, "--one", data, name], check=True, capture_output=True, text=True
-        )
+        command = [sys.executable, __file__, "--one", data, name]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         result = json.loads(done.stdout)
         scores = [np.mean(result["scores"].get(str(epsilon), [np.nan])) for epsilon in EPSILONS]
         spread = max(np.std(values) for values in result["scores"].values())

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dpals
+from dpals.evaluation.splits import keep_users
 from dpals.methods.estimator import Estimator, PrivateEstimator
 
 SMALL = {"rank": 3, "steps": 2}
@@ -42,7 +43,7 @@ def make(name, seed=1, **changes):
 
 
 def data(implicit=False, n_users=N_USERS, seed=0):
-    """Users and items have names; one user and one item have nothing."""
+    """Users and items have names; the last item has no ratings."""
     rng = np.random.default_rng(seed)
     users, items = np.nonzero(rng.random((n_users, N_ITEMS - 1)) < rng.random((n_users, 1)) * 0.6)
     names = np.array([f"user {i:04}" for i in range(n_users)])[users]
@@ -86,9 +87,9 @@ class TestArguments:
         implicit = name not in FOR_RATINGS
         ledger = dpals.Ledger()
         for argument, value in make(name).get_params().items():
-            if argument in {"seed", "insecure_seed", "biases"} or isinstance(value, (bool, str)):
+            if argument in {"insecure_seed", "biases"} or isinstance(value, (bool, str)):
                 continue
-            for wrong in (math.nan, -1, "many"):
+            for wrong in (math.nan, "many", 0.5 if argument == "seed" else -1):
                 record = {"ledger": ledger} if name in PRIVATE else {}
                 method = make(name).set_params(**{argument: wrong})
                 with pytest.raises((ValueError, TypeError)):
@@ -184,11 +185,21 @@ class TestPrivacy:
         assert implicit or (predicted.min() >= 1 and predicted.max() <= 5)
 
     def test_one_user_and_no_users_are_data_like_any_other(self, name, implicit):
-        """Whether there is anyone is private."""
+        """Whether there is anyone, and whether they rated anything, is private."""
         ratings = data(implicit)
-        for keep in (ratings.rows == 3, np.zeros(ratings.n_ratings, bool)):
-            method = make(name).fit(ratings.keep(keep))
-            assert np.isfinite(scores(method, ratings)).all()
+        someone, nobody = np.arange(ratings.n_users) == 3, np.zeros(ratings.n_users, bool)
+        silent = ratings.keep(np.zeros(ratings.n_ratings, bool))
+        for few in (keep_users(ratings, someone), keep_users(ratings, nobody), silent):
+            assert np.isfinite(scores(make(name).fit(few), ratings)).all()
+
+    def test_shares_that_leave_nothing_are_refused_before_anything_is_spent(self, name, implicit):
+        shares = [argument for argument in make(name).get_params() if argument.endswith("_share")]
+        ledger = dpals.Ledger()
+        if len(shares) > 1:
+            method = make(name, **dict.fromkeys(shares, 0.6))
+            with pytest.raises(ValueError, match="share"):
+                method.fit(data(implicit), ledger=ledger)
+        assert ledger.spent("ratings") == 0
 
 
 @pytest.mark.parametrize(("name", "implicit"), [pair for pair in PAIRS if pair[0] in OPEN])

@@ -6,6 +6,8 @@ import pytest
 import dpals
 from dpals.evaluation.metrics import rmse
 from dpals.evaluation.splits import pairs, split_entries
+from dpals.methods.covariance import release_covariance
+from dpals.release.mechanism import Door
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,15 @@ def test_the_plain_form_has_the_eigenvectors_of_clipped_rows(split):
     np.testing.assert_allclose(lengths**2 / lengths[0] ** 2, values[:-4:-1] / values[-1], rtol=0.02)
     assert method.model_.global_mean == 2.75
     assert [release.purpose for release in method.privacy.releases] == ["covariance of the items"]
+
+
+def test_a_user_far_beyond_the_clip_counts_as_one_at_it():
+    ratings = dpals.Ratings.from_arrays(
+        np.repeat(np.arange(200), 20), np.tile(np.arange(20), 200), np.full(4000, 5.0), rating_range=(1, 5)
+    )
+    door = Door(dpals.Budget(1e4, 1e-5), insecure_seed=1)
+    released = release_covariance(door, "test", ratings, np.full(4000, 100.0), longest=1.0, cost=door.budget.cost)
+    np.testing.assert_allclose(released, 200 / 20, rtol=0.02)
 
 
 def test_directions_help_where_there_is_budget_and_vanish_where_there_is_none(split):

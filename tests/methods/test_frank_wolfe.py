@@ -69,6 +69,31 @@ def test_items_that_are_not_trained_on_get_the_users_mean():
     np.testing.assert_allclose(method.predict(ratings, [ratings.users[7]] * 5, others), own, rtol=1e-5)
 
 
+def test_users_stay_in_the_ball(task):
+    """The released length is about that of the product with the direction, however poor the direction is."""
+    settings = {**PLAIN, "row_clip": 30.0, "product_clip": 1.0, "power_steps": 1}
+    method = dpals.DPFrankWolfe(200.0, steps=6, radius=5.0, **settings, insecure_seed=1).fit(task.train)
+    length = np.linalg.norm(task.train.to_csr() @ method.item_factors_[:, 0])
+    rows = method.model_.user_vectors(task.train).astype(float) @ method.item_factors_.T
+    assert np.linalg.svd(rows, compute_uv=False).sum() < 5.0 * length * 1.05
+
+
+def test_without_privacy_there_is_no_statement_and_no_ledger(task):
+    method = dpals.DPFrankWolfe(None, steps=1, **PLAIN)
+    with pytest.raises(ValueError, match="nothing to record"):
+        method.fit(task.train, ledger=dpals.Ledger())
+    with pytest.raises(AttributeError, match="without privacy"):
+        _ = method.fit(task.train).privacy
+    with pytest.raises(dpals.InputError, match="no ratings"):
+        method.fit(task.train.keep(np.zeros(task.train.n_ratings, bool)))
+
+
+def test_ratings_that_are_all_the_same_leave_nothing_to_learn():
+    ratings = dpals.Ratings.from_arrays([1, 1, 2, 3], ["a", "b", "a", "b"], [4.0] * 4, rating_range=(1, 5))
+    method = dpals.DPFrankWolfe(None, steps=2, frequent_fraction=1.0).fit(ratings)
+    np.testing.assert_allclose(method.predict(ratings, [1, 3], ["a", "a"]), 4.0)
+
+
 def test_a_large_catalogue_has_no_covariance():
     ratings = dpals.Ratings.from_arrays([1, 2], [0, 1], [3.0, 4.0], rating_range=(1, 5), catalogue=range(5000))
     with pytest.raises(dpals.InputError, match="use search='power'"):

@@ -53,5 +53,10 @@ def test_on_ratings_it_ends_where_als_ends():
 
 def test_a_rank_beyond_what_can_be_found_is_refused():
     ratings = dpals.Ratings.from_arrays([1, 1, 2], ["a", "b", "a"], [2.0, 4.0, 3.0], rating_range=(1, 5))
-    with pytest.raises(dpals.InputError, match="below the numbers"):
-        dpals.StagewiseALS(rank=2).fit(ratings)
+    with pytest.raises(dpals.InputError, match="more than the number of items"):
+        dpals.StagewiseALS(rank=3).fit(ratings)
+
+
+def test_ratings_that_are_all_the_same_have_no_directions():
+    ratings = dpals.Ratings.from_arrays([1, 1, 2, 3], ["a", "b", "a", "b"], [4.0] * 4, rating_range=(1, 5))
+    np.testing.assert_allclose(dpals.StagewiseALS(rank=2).fit(ratings).predict(ratings, [1, 3], ["a", "a"]), 4.0)

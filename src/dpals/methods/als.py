@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dpals.errors import InputError
 from dpals.kernels.half_step import solve_rows
 from dpals.kernels.rows import entry_products
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, Within, check_arguments
+from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, Within, check_arguments
 from dpals.methods.estimator import Estimator, check_ratings
 from dpals.methods.paper_settings import reference_settings
 from dpals.model import FactorModel
@@ -26,6 +26,7 @@ CONSTRAINTS = {
     "item_exponent": NOT_NEGATIVE,
     "unseen_weight": Within(closed=True, optional=True),
     "bias_ridge": POSITIVE,
+    "seed": WHOLE,
 }
 
 

@@ -48,6 +48,7 @@ class OneOf:
 
 POSITIVE = Within()
 NOT_NEGATIVE = Within(closed=True)
+WHOLE = Within(closed=True, whole=True)
 COUNT = Within(low=1, closed=True, whole=True)
 SHARE = Within(high=1, closed=False)
 

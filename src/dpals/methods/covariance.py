@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dpals.kernels.rows import entry_norms
+from dpals.kernels.rows import entry_norms, scale_rows
 from dpals.public.item_step import unpacked
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Pattern, Query
@@ -21,20 +21,20 @@ _BLOCK_USERS = 4_096
 def release_covariance(
     door: Door, purpose: str, ratings: Ratings, values: Doubles, longest: float, cost: int
 ) -> Doubles:
-    """sum_i w_i a_i a_i^T + symmetric noise, where a_i holds the values in place of user i's ratings.
+    """sum_i a_i a_i^T + symmetric noise, where a_i holds the values in place of user i's ratings.
 
-    This is Analyze Gauss (Dwork et al. 2014): with w_i = min(1, longest^2 / |a_i|^2) no user adds a matrix of norm
-    above longest^2.
+    This is Analyze Gauss (Dwork et al. 2014): rows are scaled down to a norm of at most `longest`, so no user adds a
+    matrix of norm above longest^2.
     """
-    n_items = ratings.n_items
-    matrix = csr_matrix((values, ratings.indices, ratings.indptr), shape=(ratings.n_users, n_items))
+    n_items, scaled = ratings.n_items, values.copy()
     norms = entry_norms(ratings.indptr, values)
-    weights = (longest / np.maximum(norms, longest)) ** 2 * (1 - 1e-9)  # just below, for the grid
+    scale_rows(ratings.indptr, scaled, longest / np.maximum(norms, longest))
+    matrix = csr_matrix((scaled, ratings.indices, ratings.indptr), shape=(ratings.n_users, n_items))
 
     def blocks() -> Iterator[Offer]:
         for start in range(0, ratings.n_users, _BLOCK_USERS):
             rows = matrix[start : start + _BLOCK_USERS].toarray()
-            yield Offer(Pattern.one_item(len(rows), start), weights[start : start + _BLOCK_USERS], rows)
+            yield Offer(Pattern.one_item(len(rows), start), np.ones(len(rows)), rows)
 
     query = Query(purpose, 1, longest**2, "symmetric", n_items)
     matrix_of_items: Doubles = unpacked(door.release(query, blocks(), cost), n_items)[0]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpals.errors import InputError
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, OneOf, Within, check_arguments
+from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, OneOf, Within, check_arguments
 from dpals.methods.estimator import PrivateEstimator, needs_ratings
 from dpals.methods.gradient_steps import first_items, model_of, release_gradients
 from dpals.methods.released_means import release_mean_and_number
@@ -23,6 +23,7 @@ CONSTRAINTS: dict[str, Within | OneOf] = {
     "user_bias_ridge": POSITIVE,
     "start_scale": POSITIVE,
     "mean_share": SHARE,
+    "seed": WHOLE,
 }
 
 
@@ -42,7 +43,8 @@ class DPSGD(PrivateEstimator):
     steps
         Number of releases.
     learning_rate
-        Items move by this times the sum of the gradients over the number of users, which is released.
+        Items move by this times the sum of the gradients over the number of users, which is released. Steps are
+        stable while it is below about 2 (1 + momentum) over the share of users who have the most common item.
     gradient_clip
         Largest norm of a user's gradient.
     momentum

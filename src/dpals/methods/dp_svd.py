@@ -144,7 +144,7 @@ class DPSVD(PrivateEstimator):
     def _directions(
         self, ratings: Ratings, offsets: Doubles, chosen: NDArray[np.bool_], door: Door, cost: int
     ) -> Doubles:
-        """Eigenvectors, as long as the standard deviation of the users along them; the first of mean square 1."""
+        """Eigenvectors, as long as the standard deviation of the users along them, the first of mean square up to 1."""
         residuals = np.asarray(ratings.values, np.float64) - offsets[ratings.indices]
         if self.form == "means first":
             residuals -= per_entry(ratings, user_offsets(ratings, offsets, self.user_shrinkage))

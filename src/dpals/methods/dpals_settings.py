@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, OneOf, Within
+from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, OneOf, Within
 
 _NOISE = Within(optional=True)
 CONSTRAINTS: dict[str, Within | OneOf] = {
@@ -29,6 +29,7 @@ CONSTRAINTS: dict[str, Within | OneOf] = {
     "gram_noise": _NOISE,
     "moment_noise": _NOISE,
     "count_noise": _NOISE,
+    "seed": WHOLE,
 }
 
 

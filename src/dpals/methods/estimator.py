@@ -104,9 +104,9 @@ class PrivateEstimator(Estimator):
     @property
     def privacy(self) -> Statement:
         """What was promised and spent."""
-        statement = self.model_.privacy
-        assert statement is not None
-        return statement
+        if self.model_.privacy is None:
+            raise AttributeError("this model was trained without privacy, so there is no statement")
+        return self.model_.privacy
 
     def _budget(self, ratings: Ratings) -> Budget:  # noqa: ARG002, methods that are given their noise need it
         if self.epsilon is None:

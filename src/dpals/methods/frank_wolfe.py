@@ -1,18 +1,18 @@
 """Private Frank-Wolfe: trace-norm completion in which users learn one direction after the other."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from scipy.sparse.linalg import svds
 
 from dpals.errors import InputError
 from dpals.kernels.rows import row_combinations
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, OneOf, Within, check_arguments
+from dpals.methods.constraints import COUNT, POSITIVE, SHARE, WHOLE, OneOf, Within, check_arguments
 from dpals.methods.covariance import LARGEST_COVARIANCE, release_covariance
 from dpals.methods.estimator import PrivateEstimator, check_ratings, needs_ratings
 from dpals.methods.released_means import release_mean, release_weights
+from dpals.methods.singular_vectors import top_right_vectors
 from dpals.model import FactorModel
 from dpals.private.centering import pattern_of
 from dpals.private.replay import Replay, ReplayProblem
@@ -20,11 +20,14 @@ from dpals.private.sampling import on_items
 from dpals.public.item_step import frequent_size, most_frequent
 from dpals.public.starting_points import random_factors
 from dpals.ratings import Ratings
-from dpals.release.contribution import Offer, Query
+from dpals.release.contribution import Offer, Pattern, Query
+from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Door
 
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+_LENGTH_PART = 30  # one part in so many of a direction's cost says how long the product with it is
 
 CONSTRAINTS: dict[str, Within | OneOf] = {
     "radius": POSITIVE,
@@ -33,12 +36,12 @@ CONSTRAINTS: dict[str, Within | OneOf] = {
     "row_clip": POSITIVE,
     "search": OneOf(("power", "covariance")),
     "power_steps": COUNT,
-    "product_clip": Within(high=1, closed=True),
-    "frequent_fraction": Within(high=1, closed=True),
+    "product_clip": Within(low=1e-9, high=1, closed=True),
+    "frequent_fraction": Within(low=1e-9, high=1, closed=True),
     "user_shrinkage": Within(closed=True, optional=True),
     "count_share": SHARE,
     "mean_share": SHARE,
-    "seed": NOT_NEGATIVE,
+    "seed": WHOLE,
 }
 
 
@@ -46,8 +49,8 @@ class DPFrankWolfe(PrivateEstimator):
     """Private Frank-Wolfe in the trace-norm ball (Jain, Thakkar & Thakurta 2018).
 
     Each step publishes a direction v, near the top right singular vector of the residuals of all users, and its
-    singular value s. Users then move their own row by -radius * (residuals . v) / s * v, a share of the way. Nobody
-    else needs to know a row: any user, also a new one, replays the published steps on their own ratings.
+    singular value s. Users then move a share of the way to radius * (residuals . v) / s * v. Nobody else needs to know
+    a user's row: any user, also a new one, replays the published steps on their own ratings.
 
     Parameters
     ----------
@@ -135,13 +138,19 @@ class DPFrankWolfe(PrivateEstimator):
         trained = frequent_size(ratings.n_items, self.frequent_fraction)
         if self.search == "covariance" and trained > LARGEST_COVARIANCE:
             raise InputError(f"a matrix of {trained:,} x {trained:,} items is too large: use search='power'")
+        if self.count_share + self.mean_share >= 1:
+            raise ValueError("count_share and mean_share must leave something of the budget")
 
-    def fit(self, ratings: Ratings, **record: Any) -> Self:
-        """Train on ratings, within the budget, as `PrivateEstimator.fit`; without privacy where epsilon is None."""
+    def fit(self, ratings: Ratings, *, ledger: Ledger | None = None, dataset: str = "ratings") -> Self:
+        """Train on ratings, within the budget, as all private methods; without privacy where epsilon is None."""
         if self.epsilon is not None:
-            return super().fit(ratings, **record)
+            return super().fit(ratings, ledger=ledger, dataset=dataset)
+        if ledger is not None:
+            raise ValueError("without an epsilon nothing is private, so there is nothing to record in a ledger")
         check_ratings(ratings)
         self._check(ratings)
+        if ratings.n_ratings == 0:
+            raise InputError("there are no ratings to learn from")
         self.model_ = self._train(ratings, _Exact())
         return self
 
@@ -161,6 +170,7 @@ class DPFrankWolfe(PrivateEstimator):
             assert isinstance(problem, ReplayProblem)
             _, residuals = problem.replayed(ratings)
             direction, singular = source.direction(sample, residuals[entries], step)
+            singular = max(singular, 1e-9)
             radius = radius or self.radius * singular
             directions = np.column_stack([directions, np.zeros(ratings.n_items)])
             directions[trained, -1] = direction
@@ -200,8 +210,8 @@ class _Exact:
 
     def direction(self, sample: Ratings, residuals: Doubles, step: int) -> tuple[Doubles, float]:  # noqa: ARG002
         matrix = csr_matrix((residuals, sample.indices, sample.indptr), shape=(sample.n_users, sample.n_items))
-        _, values, vectors = svds(matrix, k=1, v0=np.ones(min(matrix.shape)))
-        return vectors[0], float(values[0])
+        values, vectors = top_right_vectors(matrix, 1)
+        return vectors[:, 0], float(values[0])
 
 
 class _Released:
@@ -220,7 +230,7 @@ class _Released:
         return release_weights(self.door, ratings, self.weight_cost)
 
     def direction(self, sample: Ratings, residuals: Doubles, step: int) -> tuple[Doubles, float]:
-        """A unit vector near the top right singular vector, and its singular value with what noise adds to it."""
+        """A unit vector near the top right singular vector, and the length of the product with it, with slack."""
         find = self._by_power_iteration if self.method.search == "power" else self._by_covariance
         return find(sample, residuals, f"direction {step + 1}")
 
@@ -229,25 +239,27 @@ class _Released:
         purpose = f"covariance of residuals, {name}"
         released = release_covariance(self.door, purpose, sample, residuals, self.method.row_clip, self.step_cost)
         values, vectors = np.linalg.eigh(released)
-        return vectors[:, -1], float(np.sqrt(max(values[-1], 1e-12)))
+        return vectors[:, -1], float(np.sqrt(max(values[-1], 0.0)))
 
     def _by_power_iteration(self, sample: Ratings, residuals: Doubles, name: str) -> tuple[Doubles, float]:
-        """User i adds (a_i . v) a_i, with |a_i . v| at most product_clip * row_clip."""
-        longest, number = self.method.product_clip * self.method.row_clip, self.method.power_steps
-        vector = random_factors(sample.n_items, 1, self.method.seed)[:, 0]
-        released = vector
+        """User i adds (a_i . v) a_i, with |a_i . v| at most product_clip * row_clip; in the end (a_i . v)^2."""
+        row_clip, number = self.method.row_clip, self.method.power_steps
+        longest, length_cost = self.method.product_clip * row_clip, max(1, self.step_cost // _LENGTH_PART)
+        vector = _unit(random_factors(sample.n_items, 1, self.method.seed)[:, 0])
         for k in range(1, number + 1):
-            vector = released / max(float(np.linalg.norm(released)), 1e-12)
-            products = row_combinations(sample.indptr, sample.indices, residuals, vector[:, None])
-            query = Query(
-                f"power iteration {k}, {name}",
-                sample.n_items,
-                longest * self.method.row_clip,
-                "vector",
-                1,
-                self.method.row_clip,
-            )
-            offer = Offer(pattern_of(sample), residuals, np.clip(products, -longest, longest))
-            released = self.door.release(query, offer, self.step_cost // number)[:, 0]
-        length = max(float(np.linalg.norm(released)), 1e-12)
-        return released / length, float(np.sqrt(length))
+            query = Query(f"power iteration {k}, {name}", sample.n_items, longest * row_clip, "vector", 1, row_clip)
+            offer = Offer(pattern_of(sample), residuals, self._products(sample, residuals, vector, longest))
+            vector = _unit(self.door.release(query, offer, (self.step_cost - length_cost) // number)[:, 0])
+        query = Query(f"length, {name}", 1, longest**2)
+        squares = self._products(sample, residuals, vector, longest)[:, 0] ** 2
+        length = self.door.release(query, Offer(Pattern.one_item(sample.n_users), squares), length_cost)[0, 0]
+        return vector, float(np.sqrt(max(length, 0.0) + 2 * self.door.releases[-1].sigma))
+
+    def _products(self, sample: Ratings, residuals: Doubles, vector: Doubles, longest: float) -> Doubles:
+        products = row_combinations(sample.indptr, sample.indices, residuals, vector[:, None])
+        return np.clip(products, -longest, longest)
+
+
+def _unit(vector: Doubles) -> Doubles:
+    result: Doubles = vector / max(float(np.linalg.norm(vector)), 1e-300)
+    return result

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.methods.constraints import POSITIVE, SHARE, Within
+from dpals.methods.constraints import POSITIVE, SHARE, WHOLE, Within
 from dpals.release.accounting import Budget
 
 Doubles = NDArray[np.float64]
@@ -31,6 +31,7 @@ CONSTRAINTS: dict[str, Within] = {
     "bias_share": SHARE,
     "company_share": SHARE,
     "gram_share": SHARE,
+    "seed": WHOLE,
 }
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpals.errors import InputError
-from dpals.methods.constraints import COUNT, POSITIVE, SHARE, OneOf, Within, check_arguments
+from dpals.methods.constraints import COUNT, POSITIVE, SHARE, WHOLE, OneOf, Within, check_arguments
 from dpals.methods.estimator import PrivateEstimator, needs_ratings
 from dpals.methods.gradient_steps import first_items, model_of, release_gradients
 from dpals.methods.released_means import half_range, release_mean_and_number
@@ -11,12 +11,11 @@ from dpals.model import FactorModel
 from dpals.ratings import Ratings
 from dpals.release.mechanism import Door
 
-_LONGEST = 4.0  # in units of what Newton's method would take for an item that all users have
-
 CONSTRAINTS: dict[str, Within | OneOf] = {
     "rank": COUNT,
     "steps": COUNT,
     "temperature": POSITIVE,
+    "longest_step": POSITIVE,
     "gradient_clip": POSITIVE,
     "noise_scale": POSITIVE,
     "taste_scale": POSITIVE,
@@ -24,6 +23,7 @@ CONSTRAINTS: dict[str, Within | OneOf] = {
     "user_bias_ridge": POSITIVE,
     "start_scale": POSITIVE,
     "mean_share": SHARE,
+    "seed": WHOLE,
 }
 
 
@@ -32,8 +32,8 @@ class SGLD(PrivateEstimator):
 
     Item factors move along the noisy gradient of the log posterior. Noise of a gradient is what makes it private, and
     it is also what makes the sequence a sample of the posterior, if steps are as long as the noise demands: so the
-    budget and the temperature set the length of the steps, up to one that is still stable. Each user's gradient is
-    clipped as a whole and each step is a release. The original promises an epsilon for one sample of the posterior
+    budget and the temperature set the length of the steps. Each user's gradient is clipped as a whole and each step is
+    a release. The original promises an epsilon for one sample of the posterior
     itself, as if the sequence had converged; that promise is not established, and not made here.
 
     Parameters
@@ -46,6 +46,11 @@ class SGLD(PrivateEstimator):
         Number of releases.
     temperature
         1 samples the posterior; below, steps are shorter, and samples lie nearer its top.
+    longest_step
+        Steps are at most this long, in units of what Newton's method would take for an item that all users have: up to
+        2 is stable whatever the data, and twice that where no item is with more than half of the users. With many users
+        or a large budget there is less noise than such a step asks for: the samples are then colder than `temperature`
+        says, and it is all but gradient descent with a prior.
     gradient_clip
         Largest norm of a user's gradient of half the squared error.
     noise_scale, taste_scale
@@ -81,6 +86,7 @@ class SGLD(PrivateEstimator):
         rank: int = 4,
         steps: int = 20,
         temperature: float = 1.0,
+        longest_step: float = 4.0,
         gradient_clip: float = 5.0,
         noise_scale: float = 0.35,
         taste_scale: float = 0.3,
@@ -96,6 +102,7 @@ class SGLD(PrivateEstimator):
         self.rank = rank
         self.steps = steps
         self.temperature = temperature
+        self.longest_step = longest_step
         self.gradient_clip = gradient_clip
         self.noise_scale = noise_scale
         self.taste_scale = taste_scale
@@ -123,10 +130,9 @@ class SGLD(PrivateEstimator):
             model = model_of(ratings, items, mean, *ridges)
             gradients = release_gradients(door, ratings, model, self.gradient_clip, rest // self.steps, step)
             # A move of h / 2 times the gradient of the log posterior needs noise of variance h * temperature; what
-            # the door added to it is h / 2 * sigma / variance. Longer moves than the second would not be stable.
-            length = min(
-                4 * self.temperature * (variance / door.releases[-1].sigma) ** 2, _LONGEST * 2 * variance / n_users
-            )
+            # the door added to it is h / 2 * sigma / variance.
+            length = 4 * self.temperature * (variance / door.releases[-1].sigma) ** 2
+            length = min(length, 2 * self.longest_step / (n_users / variance + 1 / self.taste_scale**2))
             items = items + length / 2 * (gradients / variance - items / self.taste_scale**2)
             if step > self.steps - averaged:
                 total += items

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from scipy.sparse.linalg import svds
 
 from dpals.errors import InputError
 from dpals.methods.als import ALS, Side
 from dpals.methods.constraints import COUNT, check_arguments
 from dpals.methods.estimator import needs_ratings
+from dpals.methods.singular_vectors import top_right_vectors
 from dpals.ratings import Ratings
 
 Floats = NDArray[np.float32]
@@ -51,8 +51,8 @@ class StagewiseALS(ALS):
         needs_ratings(self, ratings)
         check_arguments(self, {"stage_size": COUNT})
         super()._check(ratings)
-        if self.rank >= min(ratings.n_users, ratings.n_items):
-            raise InputError(f"rank {self.rank} must be below the numbers of users and items")
+        if self.rank > ratings.n_users:
+            raise InputError(f"rank {self.rank} is more than the number of users, {ratings.n_users:,}")
 
     def _alternate(self, user_side: Side, item_side: Side) -> tuple[Floats, Floats]:
         n_items = len(item_side.indptr) - 1
@@ -64,8 +64,8 @@ class StagewiseALS(ALS):
             left = user_side.residuals(users, user_biases, items, item_biases)
             matrix = csr_matrix((left, user_side.indices, user_side.indptr), shape=(len(users), n_items))
             size = min(self.stage_size, self.rank - items.shape[1])
-            _, _, found = svds(matrix, k=size, v0=np.ones(min(matrix.shape)))
-            items = np.column_stack([items, found[::-1].T * np.float32(np.sqrt(n_items))]).astype(np.float32)
+            _, found = top_right_vectors(matrix, size)
+            items = np.column_stack([items, found * np.sqrt(n_items)]).astype(np.float32)
             for _ in range(self.steps):
                 users, user_biases = user_side.solve(items, item_biases)
                 items, item_biases = item_side.solve(users, user_biases)

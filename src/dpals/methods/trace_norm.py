@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 
 from dpals.errors import InputError
 from dpals.kernels.rows import entry_products
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, check_arguments
+from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, check_arguments
 from dpals.methods.estimator import Estimator, check_ratings, needs_ratings
 from dpals.model import FactorModel
 from dpals.private.centering import per_entry, user_offsets
@@ -24,7 +24,8 @@ class TraceNorm(Estimator):
     Every step fills what is not known with the present guess Z and shrinks the singular values of the result by the
     penalty (Mazumder, Hastie & Tibshirani 2010). What is filled is a sparse matrix plus one of low rank, and a
     subspace iteration that goes on from the last step's singular vectors never makes it dense. The optimum is that of
-    matrix factorisation with ridges, so a user, also a new one, is served by a ridge regression on the item factors.
+    matrix factorisation with ridges, so a user, also a new one, is served by a ridge regression on the item factors;
+    with biases, the user's bias is solved for together with the vector.
 
     Parameters
     ----------
@@ -82,6 +83,7 @@ class TraceNorm(Estimator):
                 "penalty": POSITIVE,
                 "first_penalty": POSITIVE,
                 "shrinkage": NOT_NEGATIVE,
+                "seed": WHOLE,
             },
         )
         if self.rank > min(ratings.n_items, ratings.n_users):

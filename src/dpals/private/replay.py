@@ -8,7 +8,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dpals.kernels.half_step import in_threads
-from dpals.kernels.rows import row_sums
+from dpals.private.centering import user_offsets
 from dpals.ratings import Ratings
 
 Floats = NDArray[np.float32]
@@ -76,12 +76,10 @@ class ReplayProblem:
         """Vectors, and the residuals after the last step, scaled down to the clip, rating by rating."""
         n_steps = len(self.steps.gains)
         solved = np.zeros((ratings.n_users, self.features.shape[1]))
-        values = 1.0 if ratings.values is None else ratings.values.astype(np.float64)
-        residuals = values - self.offsets[ratings.indices].astype(np.float64)
+        offsets, biases = self.offsets.astype(np.float64), np.zeros(len(solved))
         if self.bias_ridge is not None:
-            counts = np.diff(ratings.indptr)
-            solved[:, -1] = row_sums(ratings.indptr, residuals) / np.maximum(counts + self.bias_ridge, 1e-12)
-        biases = solved[:, -1] if self.bias_ridge is not None else np.zeros(len(solved))
+            biases = solved[:, -1] = user_offsets(ratings, offsets, self.bias_ridge)
+        residuals = np.asarray(ratings.values, np.float64) - offsets[ratings.indices]
         # One row per step, so that a user's items are read in turn.
         directions = np.ascontiguousarray(self.features[:, :n_steps].T, np.float64)
         steps = directions, self.considered, self.steps.gains, self.steps.keeps, self.steps.clip
