@@ -4,9 +4,10 @@
     python benchmarks/compared.py synthetic             # or top400, movies, ml-1m
     python benchmarks/compared.py movies DPSGD SGLD     # some systems only
 
-Settings of ALS, DPALS and AdaDPALS are those of quality.py, tuned once; those of the other systems are their defaults or
-first guesses, not tuned yet. Reported are test parts of seeds 2 and 3 of simulated data, and splits 21 to 23 of MovieLens 1M. Each system runs in
-a process of its own, so that its memory can be told; the data is counted in, as is everything that Python needs.
+Settings of ALS, DPALS and AdaDPALS are those of quality.py, tuned once; those of the other systems are their defaults
+or first guesses, not tuned yet. Reported are test parts of seeds 2 and 3 of simulated data, and splits 21 to 23 of
+MovieLens 1M. Each system runs in a process of its own, so that its memory can be told; the data is counted in, as is
+everything that Python needs.
 """
 
 import json
