@@ -128,7 +128,7 @@ MUTANTS = [
     ),
     Mutant(
         "one release more than is paid for",
-        "methods/dp_sgd.py",
+        "methods/gradient_steps.py",
         "        for step in range(1, self.steps + 1):\n",
         "        for step in range(1, self.steps + 2):\n",
         "tests/methods/test_conformance.py",

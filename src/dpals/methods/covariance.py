@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dpals.kernels.rows import entry_norms, scale_rows
+from dpals.private.clipping import clip_users
 from dpals.public.item_step import unpacked
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Pattern, Query
@@ -27,8 +27,7 @@ def release_covariance(
     matrix of norm above longest^2.
     """
     n_items, scaled = ratings.n_items, values.copy()
-    norms = entry_norms(ratings.indptr, values)
-    scale_rows(ratings.indptr, scaled, longest / np.maximum(norms, longest))
+    clip_users(ratings.indptr, scaled, longest)
     matrix = csr_matrix((scaled, ratings.indices, ratings.indptr), shape=(ratings.n_users, n_items))
 
     def blocks() -> Iterator[Offer]:

@@ -1,33 +1,18 @@
 """User-level DPSGD for matrix factorisation."""
 
+from typing import ClassVar
+
 import numpy as np
 
-from dpals.errors import InputError
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, OneOf, Within, check_arguments
-from dpals.methods.estimator import PrivateEstimator, needs_ratings
-from dpals.methods.gradient_steps import first_items, model_of, release_gradients
+from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, OneOf, Within
+from dpals.methods.gradient_steps import Doubles, GradientMethod
 from dpals.methods.released_means import release_mean_and_number
 from dpals.model import FactorModel
 from dpals.ratings import Ratings
 from dpals.release.mechanism import Door
 
-CONSTRAINTS: dict[str, Within | OneOf] = {
-    "rank": COUNT,
-    "steps": COUNT,
-    "learning_rate": POSITIVE,
-    "gradient_clip": POSITIVE,
-    "momentum": Within(high=1, closed=True),
-    "average": Within(high=1, closed=True),
-    "ridge": NOT_NEGATIVE,
-    "user_ridge": POSITIVE,
-    "user_bias_ridge": POSITIVE,
-    "start_scale": POSITIVE,
-    "mean_share": SHARE,
-    "seed": WHOLE,
-}
 
-
-class DPSGD(PrivateEstimator):
+class DPSGD(GradientMethod):
     """Gradient descent on item factors and biases, with each user's gradient clipped as a whole (Abadi et al. 2016).
 
     In every step each user solves for their own vector, exactly, and offers the gradient of their squared error over
@@ -73,6 +58,21 @@ class DPSGD(PrivateEstimator):
     True
     """
 
+    constraints: ClassVar[dict[str, Within | OneOf]] = {
+        "rank": COUNT,
+        "steps": COUNT,
+        "learning_rate": POSITIVE,
+        "gradient_clip": POSITIVE,
+        "momentum": Within(high=1, closed=True),
+        "average": Within(high=1, closed=True),
+        "ridge": NOT_NEGATIVE,
+        "user_ridge": POSITIVE,
+        "user_bias_ridge": POSITIVE,
+        "start_scale": POSITIVE,
+        "mean_share": SHARE,
+        "seed": WHOLE,
+    }
+
     def __init__(
         self,
         epsilon: float = 1.0,
@@ -108,24 +108,13 @@ class DPSGD(PrivateEstimator):
         self.seed = seed
         self.insecure_seed = insecure_seed
 
-    def _check(self, ratings: Ratings) -> None:
-        needs_ratings(self, ratings)
-        check_arguments(self, CONSTRAINTS)
-        if self.rank > ratings.n_items:
-            raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
-
     def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
         mean_cost, rest = door.budget.split(self.mean_share, 1 - self.mean_share)
         mean, n_users = release_mean_and_number(door, ratings, mean_cost)
-        ridges = self.user_ridge, self.user_bias_ridge
-        items = first_items(ratings.n_items, self.rank, self.start_scale, self.seed)
-        move, total = np.zeros_like(items), np.zeros_like(items)
-        averaged = max(1, round(self.average * self.steps))
-        for step in range(1, self.steps + 1):
-            model = model_of(ratings, items, mean, *ridges)
-            gradients = release_gradients(door, ratings, model, self.gradient_clip, rest // self.steps, step)
-            move = self.momentum * move + self.learning_rate * (gradients / n_users - self.ridge * items)
-            items = items + move
-            if step > self.steps - averaged:
-                total += items
-        return model_of(ratings, total / averaged, mean, *ridges)
+        last = np.zeros((ratings.n_items, self.rank + 1))
+
+        def move(gradients: Doubles, items: Doubles) -> Doubles:
+            last[:] = self.momentum * last + self.learning_rate * (gradients / n_users - self.ridge * items)
+            return last
+
+        return self._descend(ratings, door, rest, mean, self.user_ridge, move)

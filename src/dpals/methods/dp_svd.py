@@ -7,7 +7,7 @@ from dpals.errors import InputError
 from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, OneOf, Within, check_arguments
 from dpals.methods.covariance import LARGEST_COVARIANCE, release_covariance
 from dpals.methods.estimator import PrivateEstimator, needs_ratings
-from dpals.methods.released_means import half_range, release_item_biases, release_mean, release_weights
+from dpals.methods.released_means import half_range, release_item_biases, release_mean, release_popularity
 from dpals.model import FactorModel
 from dpals.private.centering import per_entry, user_offsets
 from dpals.private.clipping import clip_entries
@@ -126,7 +126,7 @@ class DPSVD(PrivateEstimator):
             biases, weights = release_item_biases(door, ratings, mean, (weight_cost, bias_cost), *scales)
         else:
             weight_cost, cost = door.budget.split(self.weight_share * needs_weights, 1 - self.weight_share)
-            weights = release_weights(door, ratings, weight_cost) if needs_weights else np.ones(ratings.n_items)
+            weights = release_popularity(door, ratings, weight_cost) if needs_weights else np.ones(ratings.n_items)
         if needs_weights:
             chosen = most_frequent(weights, self.most_items / ratings.n_items)
         factors = np.zeros((ratings.n_items, self.rank))

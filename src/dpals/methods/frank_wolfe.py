@@ -11,7 +11,7 @@ from dpals.kernels.rows import row_combinations
 from dpals.methods.constraints import COUNT, POSITIVE, SHARE, WHOLE, OneOf, Within, check_arguments
 from dpals.methods.covariance import LARGEST_COVARIANCE, release_covariance
 from dpals.methods.estimator import PrivateEstimator, check_ratings, needs_ratings
-from dpals.methods.released_means import release_mean, release_weights
+from dpals.methods.released_means import release_mean, release_popularity
 from dpals.methods.singular_vectors import top_right_vectors
 from dpals.model import FactorModel
 from dpals.private.centering import pattern_of
@@ -227,7 +227,7 @@ class _Released:
         return release_mean(self.door, ratings, self.mean_cost)
 
     def weights(self, ratings: Ratings) -> Doubles:
-        return release_weights(self.door, ratings, self.weight_cost)
+        return release_popularity(self.door, ratings, self.weight_cost)
 
     def direction(self, sample: Ratings, residuals: Doubles, step: int) -> tuple[Doubles, float]:
         """A unit vector near the top right singular vector, and the length of the product with it, with slack."""

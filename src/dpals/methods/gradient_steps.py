@@ -1,8 +1,14 @@
-"""What DPSGD and SGLD share: noisy gradients of the item factors and biases, and the model in training."""
+"""What DPSGD and SGLD share: noisy gradients of the item factors and biases, step after step."""
+
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.errors import InputError
+from dpals.methods.constraints import OneOf, Within, check_arguments
+from dpals.methods.estimator import PrivateEstimator, needs_ratings
 from dpals.model import FactorModel
 from dpals.private.gradients import offer_of_gradients
 from dpals.private.user_step import UserProblem
@@ -14,27 +20,58 @@ from dpals.release.mechanism import Door
 Doubles = NDArray[np.float64]
 
 
-def first_items(n_items: int, rank: int, scale: float, seed: int) -> Doubles:
-    """One row per item: random factors, then a bias of 0."""
-    return np.column_stack([scale * random_factors(n_items, rank, seed), np.zeros(n_items)])
+class GradientMethod(PrivateEstimator):
+    """Base of the methods that move item factors and biases along released gradients."""
 
+    constraints: ClassVar[dict[str, Within | OneOf]]
+    rank: int
+    steps: int
+    gradient_clip: float
+    average: float
+    user_bias_ridge: float
+    start_scale: float
+    seed: int
 
-def release_gradients(door: Door, ratings: Ratings, model: FactorModel, clip: float, cost: int, step: int) -> Doubles:
-    """Sums over the users of residual times (vector, 1), for each item: the way down for its factors and bias."""
-    problem = model.user_problem()
-    assert isinstance(problem, UserProblem)
-    query = Query(f"gradients, step {step}", ratings.n_items, clip, "vector", model.rank + 1)
-    return door.release(query, offer_of_gradients(ratings, problem, model.rank, clip), cost)
+    def _check(self, ratings: Ratings) -> None:
+        needs_ratings(self, ratings)
+        check_arguments(self, self.constraints)
+        if self.rank > ratings.n_items:
+            raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
 
+    def _descend(
+        self,
+        ratings: Ratings,
+        door: Door,
+        cost: int,
+        mean: float,
+        user_ridge: float,
+        move: Callable[[Doubles, Doubles], Doubles],
+    ) -> FactorModel:
+        """The model after all steps, or its mean over the last ones.
 
-def model_of(ratings: Ratings, items: Doubles, mean: float, user_ridge: float, user_bias_ridge: float) -> FactorModel:
-    """The model whose factors and biases are the rows of `items`."""
-    return FactorModel(
-        items=ratings.items,
-        item_factors=items[:, :-1].astype(np.float32),
-        item_biases=items[:, -1].astype(np.float32),
-        global_mean=mean,
-        user_ridge=user_ridge,
-        user_bias_ridge=user_bias_ridge,
-        rating_range=ratings.rating_range,
-    )
+        `cost` is for all steps together. `move` says, from the gradients and from factors and biases as they are, how
+        these change; there is one row per item, factors first, then the bias.
+        """
+        start = self.start_scale * random_factors(ratings.n_items, self.rank, self.seed)
+        items = np.column_stack([start, np.zeros(ratings.n_items)])
+        total, averaged = np.zeros_like(items), max(1, round(self.average * self.steps))
+        for step in range(1, self.steps + 1):
+            problem = self._model(ratings, items, mean, user_ridge).user_problem()
+            assert isinstance(problem, UserProblem)
+            offer = offer_of_gradients(ratings, problem, self.rank, self.gradient_clip)
+            query = Query(f"gradients, step {step}", ratings.n_items, self.gradient_clip, "vector", self.rank + 1)
+            items = items + move(door.release(query, offer, cost // self.steps), items)
+            if step > self.steps - averaged:
+                total += items
+        return self._model(ratings, total / averaged, mean, user_ridge)
+
+    def _model(self, ratings: Ratings, items: Doubles, mean: float, user_ridge: float) -> FactorModel:
+        return FactorModel(
+            items=ratings.items,
+            item_factors=items[:, :-1].astype(np.float32),
+            item_biases=items[:, -1].astype(np.float32),
+            global_mean=mean,
+            user_ridge=user_ridge,
+            user_bias_ridge=self.user_bias_ridge,
+            rating_range=ratings.rating_range,
+        )

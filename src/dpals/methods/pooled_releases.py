@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.methods.pooled_settings import StepCosts
-from dpals.private.centering import offer_of_weights
+from dpals.methods.released_means import release_popularity
 from dpals.private.pooled import Bounds, Participants, asked_share
 from dpals.private.user_step import ChoiceProblem, UserProblem
 from dpals.public.item_step import unpacked
@@ -40,9 +40,7 @@ def release_catalogue(
 ) -> tuple[Catalogue, Participants]:
     """Popularity and weights of the items, and the users with the weights that follow from it."""
     popularity_cost, weight_cost, breadth_cost = costs
-    query = Query("popularity of the items", ratings.n_items, 1.0)
-    released = door.release(query, offer_of_weights(ratings), popularity_cost)[:, 0]
-    popularity = np.maximum(released, door.releases[-1].sigma)
+    popularity = np.maximum(release_popularity(door, ratings, popularity_cost), door.releases[-1].sigma)
     item_weights = popularity**-weight_exponent
     people = Participants.of(ratings, item_weights, _WIDEST)
 

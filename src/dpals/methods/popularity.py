@@ -5,7 +5,7 @@ import numpy as np
 from dpals.errors import InputError
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.means import means_model
-from dpals.methods.released_means import release_weights
+from dpals.methods.released_means import release_popularity
 from dpals.model import FactorModel
 from dpals.ratings import Ratings
 from dpals.release.mechanism import Door
@@ -44,5 +44,5 @@ class Popularity(PrivateEstimator):
             raise InputError("Popularity is for implicit feedback; for ratings there is ItemMean")
 
     def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
-        weights = release_weights(door, ratings, door.budget.cost)
-        return means_model(ratings, 0.0, np.maximum(weights, 0.0))
+        popularity = release_popularity(door, ratings, door.budget.cost)
+        return means_model(ratings, 0.0, np.maximum(popularity, 0.0))

@@ -39,9 +39,9 @@ def release_mean_and_number(door: Door, ratings: Ratings, cost: int) -> tuple[fl
     return float(np.clip(middle + away, low, high)), max(users, noise) / largest
 
 
-def release_weights(door: Door, ratings: Ratings, cost: int) -> Doubles:
+def release_popularity(door: Door, ratings: Ratings, cost: int) -> Doubles:
     """How much users say about each item, when everyone may say as much: sums of 1 / sqrt(n_i)."""
-    return door.release(Query("weights of the items", ratings.n_items, 1.0), offer_of_weights(ratings), cost)[:, 0]
+    return door.release(Query("popularity of the items", ratings.n_items, 1.0), offer_of_weights(ratings), cost)[:, 0]
 
 
 def release_item_biases(
@@ -52,7 +52,7 @@ def release_item_biases(
     Distances of a user's ratings from the mean that are more than `residual_bound` as a root mean square are scaled
     down. Biases are expected to have the standard deviation `bias_prior`.
     """
-    weights = release_weights(door, ratings, costs[0])
+    weights = release_popularity(door, ratings, costs[0])
     weight_noise = door.releases[-1].sigma
     query = Query("distances from the global mean", ratings.n_items, residual_bound)
     offer = offer_of_residuals(ratings, np.full(ratings.n_ratings, mean), residual_bound)

@@ -1,33 +1,16 @@
 """Stochastic gradient Langevin dynamics: the noise that privacy needs, used to sample from a posterior."""
 
-import numpy as np
+from typing import ClassVar
 
-from dpals.errors import InputError
-from dpals.methods.constraints import COUNT, POSITIVE, SHARE, WHOLE, OneOf, Within, check_arguments
-from dpals.methods.estimator import PrivateEstimator, needs_ratings
-from dpals.methods.gradient_steps import first_items, model_of, release_gradients
+from dpals.methods.constraints import COUNT, POSITIVE, SHARE, WHOLE, OneOf, Within
+from dpals.methods.gradient_steps import Doubles, GradientMethod
 from dpals.methods.released_means import half_range, release_mean_and_number
 from dpals.model import FactorModel
 from dpals.ratings import Ratings
 from dpals.release.mechanism import Door
 
-CONSTRAINTS: dict[str, Within | OneOf] = {
-    "rank": COUNT,
-    "steps": COUNT,
-    "temperature": POSITIVE,
-    "longest_step": POSITIVE,
-    "gradient_clip": POSITIVE,
-    "noise_scale": POSITIVE,
-    "taste_scale": POSITIVE,
-    "average": Within(high=1, closed=True),
-    "user_bias_ridge": POSITIVE,
-    "start_scale": POSITIVE,
-    "mean_share": SHARE,
-    "seed": WHOLE,
-}
 
-
-class SGLD(PrivateEstimator):
+class SGLD(GradientMethod):
     """Langevin dynamics on item factors and biases (Liu, Wang & Smola 2015), with every step paid for.
 
     Item factors move along the noisy gradient of the log posterior. Noise of a gradient is what makes it private, and
@@ -78,6 +61,21 @@ class SGLD(PrivateEstimator):
     True
     """
 
+    constraints: ClassVar[dict[str, Within | OneOf]] = {
+        "rank": COUNT,
+        "steps": COUNT,
+        "temperature": POSITIVE,
+        "longest_step": POSITIVE,
+        "gradient_clip": POSITIVE,
+        "noise_scale": POSITIVE,
+        "taste_scale": POSITIVE,
+        "average": Within(high=1, closed=True),
+        "user_bias_ridge": POSITIVE,
+        "start_scale": POSITIVE,
+        "mean_share": SHARE,
+        "seed": WHOLE,
+    }
+
     def __init__(
         self,
         epsilon: float = 1.0,
@@ -113,27 +111,18 @@ class SGLD(PrivateEstimator):
         self.seed = seed
         self.insecure_seed = insecure_seed
 
-    def _check(self, ratings: Ratings) -> None:
-        needs_ratings(self, ratings)
-        check_arguments(self, CONSTRAINTS)
-        if self.rank > ratings.n_items:
-            raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
-
     def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
         mean_cost, rest = door.budget.split(self.mean_share, 1 - self.mean_share)
         mean, n_users = release_mean_and_number(door, ratings, mean_cost)
         variance = (self.noise_scale * half_range(ratings)) ** 2
-        ridges = variance, self.user_bias_ridge  # users' vectors have variance 1
-        items = first_items(ratings.n_items, self.rank, self.start_scale, self.seed)
-        total, averaged = np.zeros_like(items), max(1, round(self.average * self.steps))
-        for step in range(1, self.steps + 1):
-            model = model_of(ratings, items, mean, *ridges)
-            gradients = release_gradients(door, ratings, model, self.gradient_clip, rest // self.steps, step)
+
+        def move(gradients: Doubles, items: Doubles) -> Doubles:
             # A move of h / 2 times the gradient of the log posterior needs noise of variance h * temperature; what
             # the door added to it is h / 2 * sigma / variance.
             length = 4 * self.temperature * (variance / door.releases[-1].sigma) ** 2
             length = min(length, 2 * self.longest_step / (n_users / variance + 1 / self.taste_scale**2))
-            items = items + length / 2 * (gradients / variance - items / self.taste_scale**2)
-            if step > self.steps - averaged:
-                total += items
-        return model_of(ratings, total / averaged, mean, *ridges)
+            result: Doubles = length / 2 * (gradients / variance - items / self.taste_scale**2)
+            return result
+
+        # Users' vectors have variance 1, so their ridge is the variance of a rating.
+        return self._descend(ratings, door, rest, mean, variance, move)

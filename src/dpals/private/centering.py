@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.kernels.rows import entry_norms, row_sums, scale_rows
-from dpals.private.clipping import clip_entries
+from dpals.kernels.rows import row_sums
+from dpals.private.clipping import clip_entries, clip_users
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Pattern
 
@@ -62,6 +62,5 @@ def offer_of_weights(ratings: Ratings) -> Offer:
 def offer_of_residuals(ratings: Ratings, predictions: FloatArray, bound: float) -> Offer:
     """Weighted residuals of the ratings, each user's scaled down where their norm exceeds `bound`."""
     residuals = equal_weights(ratings) * (np.asarray(ratings.values, np.float64) - predictions)
-    norms = entry_norms(ratings.indptr, residuals)
-    scale_rows(ratings.indptr, residuals, np.minimum(1.0, bound / np.maximum(norms, 1e-12)))
+    clip_users(ratings.indptr, residuals, bound)
     return Offer(pattern_of(ratings), residuals)

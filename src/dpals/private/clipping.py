@@ -5,13 +5,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.kernels.rows import row_norms
+from dpals.kernels.rows import entry_norms, row_norms, scale_rows
 
 
 def clip_rows(vectors: NDArray[np.floating[Any]], largest: float) -> NDArray[np.float64]:
     """Shorten each row to norm `largest` where it is longer; zero stays zero."""
     scale = np.minimum(1.0, largest / np.maximum(row_norms(vectors), 1e-300))
     return np.asarray(vectors, np.float64) * scale[:, None]
+
+
+def clip_users(indptr: NDArray[np.int64], values: NDArray[np.float64], largest: float | NDArray[np.float64]) -> None:
+    """Scale each user's values down, in place, to a norm of at most `largest`, one number or one per user."""
+    scale_rows(indptr, values, np.minimum(1.0, largest / np.maximum(entry_norms(indptr, values), 1e-12)))
 
 
 def clip_entries(values: NDArray[np.floating[Any]], largest: float) -> NDArray[np.float64]:

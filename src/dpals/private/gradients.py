@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from dpals.kernels.rows import entry_norms, row_norms, scale_rows
+from dpals.kernels.rows import row_norms
 from dpals.private.centering import pattern_of
+from dpals.private.clipping import clip_users
 from dpals.private.user_step import UserProblem
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer
@@ -18,6 +19,5 @@ def offer_of_gradients(ratings: Ratings, problem: UserProblem, rank: int, bound:
     solved = problem.solve(ratings)
     residuals = problem.residuals(ratings, solved).astype(np.float64)
     vectors = np.column_stack([solved[:, :rank], np.ones(ratings.n_users)]).astype(np.float64)
-    norms = entry_norms(ratings.indptr, residuals) * row_norms(vectors)
-    scale_rows(ratings.indptr, residuals, np.minimum(1.0, bound * (1 - 1e-9) / np.maximum(norms, 1e-300)))
+    clip_users(ratings.indptr, residuals, bound * (1 - 1e-9) / row_norms(vectors))  # just below, for the door's grid
     return Offer(pattern_of(ratings), residuals, vectors)
