@@ -340,10 +340,10 @@ BAD_TEXT: dict[str, tuple[str | bytes, str]] = {
     "zip": (b"PK\x03\x04....", "this is a zip archive or a spreadsheet"),
     "UTF-16": (GOOD.encode("utf-16"), "line 1: (this is not a text file|invalid UTF-8)"),
     "Latin-1": (GOOD.encode() + "é,2,3\n".encode("latin-1"), "line 3: invalid UTF-8 .byte 0xe9"),
-    "gzip cut short": (gzip.compress(MANY.encode())[:-20], "the gzip file is damaged or cut short"),
+    "gzip cut short": (gzip.compress(MANY.encode())[:-20], "the compressed file is damaged or cut short"),
     "gzip with a wrong sum": (
         gzip.compress(MANY.encode())[:-8] + b"\0" * 8,
-        "the gzip file is damaged or cut short",
+        "the compressed file is damaged or cut short",
     ),
     "no header, many columns": ("1,2,3,4,5\n", "5 columns and no header"),
     "two users": ("user,uid,item\n1,2,3\n", "'user' and 'uid' both look like the user"),

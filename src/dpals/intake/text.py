@@ -6,6 +6,7 @@ Python goes through it line by line, which is slower but knows which line is at 
 
 import csv
 import gzip
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -28,9 +29,9 @@ _TYPES: dict[str, type[pl.DataType]] = {"rating": pl.Float32, "timestamp": pl.In
 
 
 class TextSource:
-    """A text table, ready to be read in batches."""
+    """A text table, a file or in a zip archive, ready to be read in batches."""
 
-    def __init__(self, path: Path, wanted: Wanted) -> None:
+    def __init__(self, path: Path | zipfile.Path, wanted: Wanted) -> None:
         self.name = str(path)
         self._path = path
         first, second = self._first_two_lines()
@@ -164,7 +165,9 @@ class TextSource:
                 while piece := file.read(BLOCK_BYTES):
                     yield piece
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"{self._path}: the gzip file is damaged or cut short ({error}). Get it again") from error
+            raise InputError(
+                f"{self._path}: the compressed file is damaged or cut short ({error}). Get it again"
+            ) from error
 
     def _checked(self, block: bytes, first_line: int) -> bytes:
         """Return the block with plain newlines and no byte order mark, or raise if it is not UTF-8 text."""
@@ -187,7 +190,9 @@ class TextSource:
         return block.replace(b"\r\n", b"\n") if b"\r" in block else block
 
 
-def _open(path: Path) -> Any:
+def _open(path: Path | zipfile.Path) -> Any:
+    if isinstance(path, zipfile.Path):
+        return path.open("rb")
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
     return gzip.open(path, "rb") if zipped else path.open("rb")
