@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpals import datasets as datasets
     from dpals import simulate as simulate
     from dpals.errors import InputError as InputError
     from dpals.io import read_ratings as read_ratings
@@ -62,6 +63,7 @@ _HOMES = {
     "TraceNorm": "dpals.methods.trace_norm",
     "UserMean": "dpals.methods.means",
     "accounting": "dpals.release.accounting",
+    "datasets": "dpals.datasets",
     "load": "dpals.model",
     "read_ratings": "dpals.io",
     "simulate": "dpals.simulate",

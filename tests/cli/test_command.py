@@ -27,7 +27,7 @@ def run(*arguments, cwd=None):
 def test_help_names_every_command():
     result = run("--help")
     assert result.returncode == 0
-    for name in ("doctor", "ledger", "quickstart", "simulate"):
+    for name in ("datasets", "doctor", "ledger", "quickstart", "simulate"):
         assert name in result.stdout
         assert run(name, "--help").returncode == 0
 
@@ -50,6 +50,7 @@ def test_help_loads_nothing_heavy():
         ["simulate", "ratings.xlsx"],
         ["simulate"],
         ["ledger", "show", "no-such-file"],
+        ["datasets", "get", "ml-2m"],
     ],
 )
 def test_a_wrong_command_exits_with_2_and_says_why(arguments, tmp_path):

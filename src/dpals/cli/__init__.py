@@ -9,6 +9,7 @@ class _Commands(click.Group):
     """Commands that are imported when they are called, so that ``dpals --help`` is quick."""
 
     modules = {  # noqa: RUF012, read-only
+        "datasets": "List the data sets known by name, or download one.",
         "doctor": "Check that this installation works.",
         "ledger": "Show or verify what was spent on which data set.",
         "quickstart": "Simulate ratings, train a private model, print its privacy statement.",

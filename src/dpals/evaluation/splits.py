@@ -42,7 +42,7 @@ def split_entries(
 
 @dataclass(frozen=True)
 class HeldOutUsers:
-    """Users that were not trained on: what is known about them, and what is to be found out."""
+    """Users to test on: what is known about them, and what is to be found out."""
 
     query: Ratings
     """What the model may see of them."""
@@ -52,7 +52,7 @@ class HeldOutUsers:
 
 @dataclass(frozen=True)
 class UserSplit:
-    """Ratings split by users, all parts with the same catalogue."""
+    """What to train on and which users to test on, all parts with the same catalogue."""
 
     train: Ratings
     validation: HeldOutUsers
