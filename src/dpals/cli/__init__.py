@@ -13,6 +13,7 @@ class _Commands(click.Group):
         "doctor": "Check that this installation works.",
         "ledger": "Show or verify what was spent on which data set.",
         "quickstart": "Simulate ratings, train a private model, print its privacy statement.",
+        "reproduce": "Rerun tables and figures of the paper.",
         "simulate": "Write simulated ratings to a file.",
     }
 

@@ -53,12 +53,14 @@ _SAME_FOR_ALL: dict[str, dict[str, Any]] = {
 }
 """Also in the paper, but not in its table. typical_count is its Z, the mean number of ratings, as a constant."""
 
+PRINTED_EPSILONS: dict[str, tuple[float, ...]] = {name: rows["epsilon"][:-1] for name, rows in _ROWS.items()}
+
 
 def private_settings(name: str, epsilon: float) -> dict[str, Any]:
     """Arguments of `DPALS` for one private column; the noise scales are those printed."""
-    rows = _table(name)
-    if epsilon not in rows["epsilon"][:-1]:
-        raise ValueError(f"the paper has epsilon {', '.join(map(str, rows['epsilon'][:-1]))} for {name}, not {epsilon}")
+    rows, printed = _table(name), PRINTED_EPSILONS[name]
+    if epsilon not in printed:
+        raise ValueError(f"the paper has epsilon {', '.join(map(str, printed))} for {name}, not {epsilon}")
     column = rows["epsilon"].index(epsilon)
     return {key: row[column] for key, row in rows.items() if key != "epsilon"} | {
         "row_clip": 1.0,

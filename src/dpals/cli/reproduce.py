@@ -1,0 +1,67 @@
+"""``dpals reproduce``: the paper's tables and figures, rerun."""
+
+import shlex
+from pathlib import Path
+
+import click
+
+from dpals.experiments import NAMES
+
+
+@click.command("reproduce")
+@click.argument("names", nargs=-1, metavar="[NAME]...", type=click.Choice(list(NAMES)))
+@click.option("--list", "show_list", is_flag=True, help="Show the names and end.")
+@click.option("--all", "everything", is_flag=True, help="Run all of them.")
+@click.option("--quick", is_flag=True, help="Small data and one seed, under a minute each: to see that it works.")
+@click.option(
+    "--data",
+    multiple=True,
+    help="Data to run on: simulated, ml-100k, ml-1m, ml-10m, ml-20m; may be repeated. By default simulated and, where "
+    "it is found, ml-1m.",
+)
+@click.option("--path", type=click.Path(exists=True), help="Where real data is, if not in the usual folder.")
+@click.option("--fresh", is_flag=True, help="Forget what earlier runs have measured.")
+@click.option(
+    "-o",
+    "--output",
+    default="results",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for tables, pictures and findings.",
+)
+def command(
+    names: tuple[str, ...],
+    show_list: bool,
+    everything: bool,
+    quick: bool,
+    data: tuple[str, ...],
+    path: str | None,
+    fresh: bool,
+    output: Path,
+) -> None:
+    """Rerun tables and figures of the paper: NAME is one of those that --list shows.
+
+    Each writes a table, pictures, and what the paper claims next to what was measured. A run that was stopped goes on
+    where it stopped.
+    """
+    if show_list:
+        width = max(map(len, NAMES))
+        click.echo("\n".join(f"{name:{width}}  {title}" for name, title in NAMES.items()))
+        return
+    if everything == bool(names):
+        raise click.UsageError("give the names of some experiments or --all; --list shows the names")
+    from rich.console import Console
+
+    from dpals.experiments import find
+    from dpals.experiments.experiment import Scale
+    from dpals.experiments.runner import run
+
+    if fresh:
+        (output / "cells.jsonl").unlink(missing_ok=True)
+    console = Console(soft_wrap=True)
+    scale = Scale(quick, data or None, path)
+    for name in NAMES if everything else names:
+        options = ["--quick"] * quick + [part for one in data for part in ("--data", one)]
+        home = run(find(name), scale, output, console, shlex.join(["dpals", "reproduce", name, *options]))
+        findings = (home / "README.md").read_text(encoding="utf-8").split("**Measured:**")[1].split("![")[0].strip()
+        console.print(f"{findings}\n{home / 'README.md'}\n", markup=False, highlight=False)

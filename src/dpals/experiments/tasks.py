@@ -1,0 +1,112 @@
+"""The tasks that methods are compared on: data, split and score, as in the paper."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dpals import datasets, simulate
+from dpals.evaluation.metrics import recall_at_k, rmse
+from dpals.evaluation.splits import HeldOutUsers, liked, pairs, top_items
+from dpals.experiments.experiment import Cell, Scale
+from dpals.experiments.settings import make, settings_for
+from dpals.methods.estimator import Estimator
+from dpals.ratings import Ratings
+
+SIMULATED = "simulated"
+SMALL = ("ml-100k", "ml-1m")  # these have settings of their own
+METRICS = {"ratings": "RMSE", "top400": "RMSE", "items": "Recall@20"}
+PROTOCOLS = {"ratings": "ml-10m", "top400": "ml-10m-top400", "items": "ml-20m"}
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One split of the data of a task: what to train on, and how good a trained method is on the test part."""
+
+    train: Ratings
+    score: Callable[[Estimator], float]
+
+
+def data_of(task: str, scale: Scale) -> tuple[str, ...]:
+    """The data sets that a task runs on: those asked for, or simulated data and MovieLens 1M where it is."""
+    real = "ml-20m" if task == "items" else "ml-10m"
+    names = scale.data or (SIMULATED, *(("ml-1m",) if datasets.is_here("ml-1m", scale.path) else ()))
+    for name in names:
+        if name not in (SIMULATED, *SMALL, real):
+            raise ValueError(f"this task runs on simulated, ml-100k, ml-1m and {real}, not on {name!r}")
+    return names
+
+
+def title_of(data: str) -> str:
+    """The name of a data set for people: simulated data always says so."""
+    return {SIMULATED: "movielens_like, simulated", "ml-1m": "MovieLens 1M"}.get(data, data.upper())
+
+
+@lru_cache(maxsize=1)
+def load_ratings(task: str, data: str, seed: int, quick: bool, path: str | None) -> Ratings:
+    """All that a task knows of a data set. `seed` chooses the simulated data."""
+    if data != SIMULATED:
+        ratings = datasets.load(data, path)
+    elif quick:
+        ratings = simulate.movielens_like(3_000, 1_000, 60, seed=seed)
+    elif task == "items":
+        ratings = simulate.movielens_like(138_493, 26_744, 144, seed=seed)  # the shape of MovieLens 20M
+    else:
+        ratings = simulate.movielens_like(seed=seed)
+    if task == "top400":
+        return top_items(ratings, 400)
+    return liked(ratings) if task == "items" and not ratings.is_implicit else ratings
+
+
+@lru_cache(maxsize=2)
+def load_split(task: str, data: str, seed: int, quick: bool, path: str | None) -> Split:
+    """The split of a task on a data set."""
+    return split_for(task, load_ratings(task, data, seed, quick, path), seed)
+
+
+def split_for(task: str, ratings: Ratings, seed: int) -> Split:
+    """Ratings, split as the paper splits those of a task."""
+    parts = datasets.split(PROTOCOLS[task], ratings, seed)
+    score = _recall if task == "items" else _rmse
+    return Split(parts.train, lambda method: score(method, parts.test))
+
+
+def synthetic_split(n_users: int, seed: int, n_items: int = 1000) -> Split:
+    """The paper's synthetic task."""
+    task = simulate.paper_synthetic(n_users, n_items, seed=seed)
+    return Split(task.train, lambda method: _rmse(method, HeldOutUsers(task.train, task.test)))
+
+
+def _rmse(method: Estimator, test: HeldOutUsers) -> float:
+    return rmse(method.predict(test.query, *pairs(test.target)), np.asarray(test.target.values))
+
+
+def _recall(method: Estimator, test: HeldOutUsers) -> float:
+    return recall_at_k(method.recommend(test.query, 20)[0], test.target)
+
+
+def method_cell(
+    task: str,
+    data: str,
+    method: str,
+    epsilon: float | None,
+    seed: int,
+    scale: Scale,
+    labels: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Cell:
+    """One fit of a method with its settings for the task, and with `changes`, and its score on the test part.
+
+    `labels` says what was changed.
+    """
+    small = scale.quick if data == SIMULATED else data in SMALL
+    settings = {**settings_for(task, method, epsilon, small), **changes}
+
+    def measure() -> dict[str, float]:
+        split = load_split(task, data, seed, scale.quick, scale.path)
+        return {METRICS[task]: split.score(make(method, epsilon, seed, settings).fit(split.train))}
+
+    shown = {"task": task, "data": title_of(data), "method": method, "epsilon": epsilon, **(labels or {}), "seed": seed}
+    return Cell(shown, {"quick": scale.quick, "settings": settings}, measure)
