@@ -27,7 +27,7 @@ def run(*arguments, cwd=None):
 def test_help_names_every_command():
     result = run("--help")
     assert result.returncode == 0
-    for name in ("datasets", "doctor", "ledger", "quickstart", "simulate"):
+    for name in ("datasets", "doctor", "ledger", "plan", "quickstart", "reproduce", "simulate"):
         assert name in result.stdout
         assert run(name, "--help").returncode == 0
 
@@ -50,6 +50,10 @@ def test_help_loads_nothing_heavy():
         ["simulate", "ratings.xlsx"],
         ["simulate"],
         ["ledger", "show", "no-such-file"],
+        ["reproduce"],
+        ["reproduce", "everything"],
+        ["reproduce", "rank", "--all"],
+        ["plan", "--users", "100"],
         ["datasets", "get", "ml-2m"],
     ],
 )
@@ -137,3 +141,31 @@ def test_doctor_finds_this_installation_well():
     result = run("doctor")
     assert result.returncode == 0
     assert "a release works" in result.stdout
+
+
+def test_reproduce_lists_its_names():
+    shown = run("reproduce", "--list").stdout
+    assert "frontier" in shown
+    assert "tradeoff-synthetic" in shown
+
+
+def test_reproduce_writes_what_it_found_and_remembers_it(tmp_path):
+    for said in ("", "12 of 12 cells were measured before"):
+        result = run("reproduce", "accounting", "-o", "out", cwd=tmp_path)
+        assert result.returncode == 0
+        assert "keep what is printed" in result.stdout
+        assert said in result.stdout
+    assert sorted(path.name for path in (tmp_path / "out" / "accounting").iterdir()) == [
+        "README.md",
+        "accounting.png",
+        "table.csv",
+    ]
+
+
+def test_plan_prints_a_table_and_draws(tmp_path):
+    size = ("--users", 800, "--items", 100, "--ratings", 20_000)
+    result = run("plan", *size, "--epsilon", 5, "-o", "plan.png", cwd=tmp_path)
+    assert result.returncode == 0
+    assert "PooledDPALS" in result.stdout
+    assert "simulated" in result.stdout
+    assert (tmp_path / "plan.png").stat().st_size > 10_000

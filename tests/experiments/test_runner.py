@@ -42,7 +42,7 @@ class Counting:
             name="counting",
             title="A title",
             claim="Something.",
-            cells=lambda scale: [self.cell(method, seed) for method in ("a", "b") for seed in (1, 2, 3)],
+            cells=lambda _: [self.cell(method, seed) for method in ("a", "b") for seed in (1, 2, 3)],
             draw=draw,
             findings=lambda table: [verdict(True, f"{len(table)} rows")],
         )

@@ -12,6 +12,7 @@ class _Commands(click.Group):
         "datasets": "List the data sets known by name, or download one.",
         "doctor": "Check that this installation works.",
         "ledger": "Show or verify what was spent on which data set.",
+        "plan": "Show what accuracy to expect, without touching data.",
         "quickstart": "Simulate ratings, train a private model, print its privacy statement.",
         "reproduce": "Rerun tables and figures of the paper.",
         "simulate": "Write simulated ratings to a file.",
