@@ -21,6 +21,7 @@ STYLES: dict[str, tuple[str, str]] = {
     "DPALS": (_BLUE, "s"),
     "AdaDPALS": (_SKY, "D"),
     "DPFrankWolfe": (_GREEN, "^"),
+    "DPFrankWolfe as published": (_GREY, "^"),
     "DPSVD": (_PURPLE, "v"),
     "DPSGD": (_ORANGE, "P"),
     "SGLD": (_ORANGE, "X"),

@@ -13,6 +13,8 @@ Settings = dict[str, Any]
 Tuned = dict[str, dict[float | None, Settings]]
 
 NOT_PRIVATE = ("ALS", "StagewiseALS", "TraceNorm")
+AS_PUBLISHED = "DPFrankWolfe as published"
+"""Frank-Wolfe with the bound on users that its paper has; `product_clip`, which is ours, gives it a tighter one."""
 
 _SYNTHETIC: Tuned = {
     "ALS": {None: {"rank": 5, "steps": 10, "ridge": 0.01, "biases": False}},
@@ -87,5 +89,5 @@ def make(method: str, epsilon: float | None, seed: int, settings: Settings) -> E
     import dpals
 
     budget: Settings = {} if method in NOT_PRIVATE else {"epsilon": epsilon, "delta": 1e-5, "insecure_seed": seed}
-    estimator: Estimator = getattr(dpals, method)(**budget, **settings)
+    estimator: Estimator = getattr(dpals, method.partition(" ")[0])(**budget, **settings)
     return estimator
