@@ -108,52 +108,6 @@ def test_implicit_feedback():
     assert found.privacy.epsilon <= 4.0
 
 
-def extreme_data(n_users, n_items):
-    rng = np.random.default_rng(2)
-    users, items = np.nonzero(rng.random((n_users, n_items)) < rng.random((n_users, 1)))
-    values = rng.choice([0.5, 5.0], size=len(users))
-
-    def ratings(keep):
-        return dpals.Ratings.from_arrays(
-            users[keep], items[keep], values[keep], rating_range=(0.5, 5.0), catalogue=range(n_items)
-        )
-
-    return users, ratings
-
-
-def test_removing_a_user_moves_no_release_of_any_try_beyond_its_bound(monkeypatch):
-    """Given what was published before: the door of a neighbour publishes what the first one did."""
-    users, ratings = extreme_data(n_users=30, n_items=12)
-    log, script = [], None
-
-    class ScriptedDoor(Door):
-        def _exact_sums(self, query, grid, offers):
-            self.exact = super()._exact_sums(query, grid, offers)
-            return self.exact.copy()
-
-        def release(self, query, offers, cost):
-            published = super().release(query, offers, cost)
-            published = published if script is None else script[len(log)][3]
-            log.append((query, self.exact.astype(object), self.releases[-1], published))
-            return published
-
-    monkeypatch.setattr(private_search, "Door", ScriptedDoor)
-    monkeypatch.setattr(selection, "_number", lambda *_: 3)
-
-    def run(keep):
-        log.clear()
-        search().fit(ratings(keep))
-        return list(log)
-
-    reference = run(users >= 0)
-    assert len(reference) == 3 * 4
-    script = reference
-    for removed in range(0, 30, 3):
-        for (query, sums, release, _), (_, other, same, _) in zip(reference, run(users != removed), strict=True):
-            assert release == same
-            assert ((sums - other) ** 2).sum() * query.coordinate_weights.max() <= release.bound**2, query.purpose
-
-
 def test_the_statement_is_that_of_a_search_in_every_form(tmp_path):
     found = search(insecure_seed=None).fit(RATINGS, dataset="films")
     statement = found.privacy

@@ -225,7 +225,7 @@ class Budget:
     def of_cost(cls, cost: int) -> "Budget":
         """The largest budget that costs at most so much, for a part of a run that is accounted for as a whole.
 
-        It is written with a delta of 1e-15, at which the smallest cost still has an epsilon above 0.
+        It is written with a delta of 1e-15, at which epsilon is above 0 whatever the cost.
 
         Examples
         --------

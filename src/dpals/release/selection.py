@@ -171,8 +171,9 @@ def epsilon(mu: float, delta: float, tries: Tries) -> float:
     >>> round(accounting.epsilon(mu=0.1, delta=1e-5), 4)  # a single try
     0.3407
     """
+    single = accounting.epsilon(mu, delta)  # refuses what is no privacy parameter
     if mu == 0 or mu > _LARGEST_MU:
-        return accounting.epsilon(mu, delta)
+        return single
     by_profile = accounting.epsilon(mu, delta / tries.mean) + tries.growth(mu)
     return min(by_profile, _by_renyi(mu, delta, tries)) * (1 + _MARGIN)
 
