@@ -19,7 +19,7 @@ because f' <= m, with delta_mu(epsilon) of the Gaussian mechanism. So the search
   e_K = (1 + eta) e for the e with (1 - gamma) delta_mu(e) = gamma (exp(e) - 1);
 * Poisson: f'(x) = m exp(-m t), and e_K = m delta_mu(0).
 
-This is how Koskela, Redberg & Wang (2024) argue. Where tries are exactly epsilon-DP, it gives the 3 epsilon of Liu &
+Koskela, Redberg & Wang (2024) went this way first. Where tries are exactly epsilon-DP, it gives the 3 epsilon of Liu &
 Talwar for the geometric distribution (eta = 1). The Renyi bounds of Papernot & Steinke are here as well: for Poisson
 they are mostly the smaller ones, for the negative binomial never, as they bound the same two terms once more.
 """
