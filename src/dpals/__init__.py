@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpals.methods.means import UserMean as UserMean
     from dpals.methods.pooled_dpals import PooledDPALS as PooledDPALS
     from dpals.methods.popularity import Popularity as Popularity
+    from dpals.methods.private_search import PrivateSearch as PrivateSearch
     from dpals.methods.sgld import SGLD as SGLD
     from dpals.methods.stagewise_als import StagewiseALS as StagewiseALS
     from dpals.methods.trace_norm import TraceNorm as TraceNorm
@@ -56,6 +57,7 @@ _HOMES = {
     "Popularity": "dpals.methods.popularity",
     "PrivacyBudgetExceeded": "dpals.release.accounting",
     "PrivateBiases": "dpals.methods.biases",
+    "PrivateSearch": "dpals.methods.private_search",
     "Ratings": "dpals.ratings",
     "SGLD": "dpals.methods.sgld",
     "StagewiseALS": "dpals.methods.stagewise_als",

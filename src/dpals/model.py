@@ -174,6 +174,21 @@ class FactorModel:
         self._check_history(history)
         return self.user_problem().solve(history)
 
+    def two_sides(self, history: Ratings) -> tuple[Floats, Floats]:
+        """A row for each user and one for each item, whose inner product is the score before it is cut.
+
+        A user's row depends on that user's history alone, to the last bit, and belongs to that user only.
+        After the user's vector come 1, which meets the offset of a trained item, and the user's mean, which
+        meets the 1 of an item that was not trained on.
+        """
+        self._check_history(history)
+        problem = self.user_problem()
+        ones = np.ones(history.n_users, np.float32)
+        users = np.column_stack([problem.solve(history), ones, self._user_means(history)])
+        items = np.column_stack([problem.features, problem.offsets, np.zeros_like(problem.offsets)])
+        items[~self.is_trained] = np.eye(items.shape[1])[-1]
+        return users, items
+
     def predict(self, history: Ratings, users: ArrayLike, items: ArrayLike) -> Floats:
         """Ratings, or scores, that users would give to items. They belong to those users.
 
@@ -185,7 +200,7 @@ class FactorModel:
         users, items
             Ids, pair by pair.
         """
-        user_side, item_side = self._two_sides(history)
+        user_side, item_side = self.two_sides(history)
         rows, columns = history.user_index(users), history.item_index(items)
         if rows.shape != columns.shape:
             raise InputError(f"users and items go in pairs, but there are {len(rows):,} and {len(columns):,}")
@@ -223,7 +238,7 @@ class FactorModel:
         >>> ids.tolist()
         [['tea', 'gin'], ['rum', '']]
         """
-        user_side, item_side = self._two_sides(history)
+        user_side, item_side = self.two_sides(history)
         if not 1 <= k <= len(self.items):
             raise InputError(f"k must lie between 1 and the number of items, {len(self.items):,}, not {k}")
         seen = (history.indptr, history.indices) if exclude_seen else None
@@ -287,20 +302,6 @@ class FactorModel:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise InputError(f"the model in {folder} is damaged: {problem}") from problem
-
-    def _two_sides(self, history: Ratings) -> tuple[Floats, Floats]:
-        """A row for each user and one for each item, whose inner product is the score before it is cut.
-
-        After the user's vector come 1, which meets the offset of a trained item, and the user's mean, which
-        meets the 1 of an item that was not trained on.
-        """
-        self._check_history(history)
-        problem = self.user_problem()
-        ones = np.ones(history.n_users, np.float32)
-        users = np.column_stack([problem.solve(history), ones, self._user_means(history)])
-        items = np.column_stack([problem.features, problem.offsets, np.zeros_like(problem.offsets)])
-        items[~self.is_trained] = np.eye(items.shape[1])[-1]
-        return users, items
 
     def _check_history(self, history: Ratings) -> None:
         if not isinstance(history, Ratings):

@@ -24,12 +24,14 @@ PRIVATE = {
     "ItemMean": {},
     "PrivateBiases": {"steps": 2},
     "Popularity": {},
+    "PrivateSearch": {"estimator": dpals.PooledDPALS(**SMALL), "grid": {"clip": [1.0, 2.0]}, "tries": 2},
 }
 OPEN = {"ALS": SMALL, "StagewiseALS": {**SMALL, "stage_size": 2}, "TraceNorm": SMALL}
 SETTINGS = {**PRIVATE, **OPEN}
-FOR_CHOICES = {"PooledDPALS", "DPALS", "AdaDPALS", "ALS", "Popularity"}
+FOR_CHOICES = {"PooledDPALS", "DPALS", "AdaDPALS", "ALS", "Popularity", "PrivateSearch"}
 FOR_RATINGS = set(SETTINGS) - {"Popularity"}
 SPENDS_NOTHING = {"UserMean"}
+WITHOUT_LEDGER = {"PrivateSearch"}
 PAIRS = [(name, False) for name in sorted(FOR_RATINGS)] + [(name, True) for name in sorted(FOR_CHOICES)]
 PRIVATE_PAIRS = [(name, implicit) for name, implicit in PAIRS if name in PRIVATE]
 N_USERS, N_ITEMS = 400, 40
@@ -90,7 +92,7 @@ class TestArguments:
             if argument in {"insecure_seed", "biases"} or isinstance(value, (bool, str)):
                 continue
             for wrong in (math.nan, "many", 0.5 if argument == "seed" else -1):
-                record = {"ledger": ledger} if name in PRIVATE else {}
+                record = {"ledger": ledger} if name in set(PRIVATE) - WITHOUT_LEDGER else {}
                 method = make(name).set_params(**{argument: wrong})
                 with pytest.raises((ValueError, TypeError)):
                     method.fit(data(implicit), **record)
@@ -158,6 +160,10 @@ class TestPrivacy:
 
     def test_the_ledger_has_what_the_statement_says(self, name, implicit):
         ledger = dpals.Ledger()
+        if name in WITHOUT_LEDGER:
+            with pytest.raises(ValueError, match="ledger"):
+                make(name).fit(data(implicit), ledger=ledger)
+            return
         method = make(name).fit(data(implicit), ledger=ledger, dataset="a name")
         assert ledger.spent("a name") == sum(release.cost for release in method.privacy.releases)
 

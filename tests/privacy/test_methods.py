@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpals
-from dpals.methods import estimator
+from dpals.methods import estimator, private_search
 from dpals.release.contribution import Offer
 from dpals.release.mechanism import Door
 
@@ -36,6 +36,12 @@ METHODS = {
     "GlobalMean": dpals.GlobalMean(2.0, 1e-5),
     "ItemMean": dpals.ItemMean(2.0, 1e-5),
 }
+# With a seed, so that neighbours make the same tries: four of them with this one.
+SEARCHES = {
+    "PrivateSearch": dpals.PrivateSearch(
+        dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, 2.0, tries=3, validation_fraction=0.3, insecure_seed=10
+    ),
+}
 IMPLICIT = {
     "DPALS": dpals.DPALS(2.0, 1e-5, **SMALL),
     "AdaDPALS": dpals.AdaDPALS(2.0, 1e-5, **SMALL),
@@ -43,8 +49,16 @@ IMPLICIT = {
     "PooledDPALS, its own rank": dpals.PooledDPALS(50.0, 1e-5, steps=2),
     "PooledDPALS, popularity alone": dpals.PooledDPALS(2.0, 1e-5, rank=0),
     "Popularity": dpals.Popularity(2.0, 1e-5),
+    "PrivateSearch": dpals.PrivateSearch(
+        dpals.PooledDPALS(rank=1, steps=1),
+        {"clip": [1.0, 2.0]},
+        2.0,
+        tries=3,
+        validation_fraction=0.3,
+        insecure_seed=10,
+    ),
 }
-MANY = {**METHODS, "PooledDPALS, large rank": dpals.PooledDPALS(2.0, 1e-5, rank=35, steps=1)}
+MANY = {**METHODS, **SEARCHES, "PooledDPALS, large rank": dpals.PooledDPALS(2.0, 1e-5, rank=35, steps=1)}
 N_USERS, N_ITEMS = 40, 12
 
 
@@ -67,7 +81,8 @@ def run(method, ratings, monkeypatch, script=None):
             log.append((query, self.exact.astype(object), self.releases[-1], published, offers))
             return published
 
-    monkeypatch.setattr(estimator, "Door", RecordingDoor)
+    for module in (estimator, private_search):
+        monkeypatch.setattr(module, "Door", RecordingDoor)
     method.fit(ratings)
     return log
 
@@ -80,7 +95,7 @@ def odd_ratings(seed):
     return users, items, values
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [*METHODS, *SEARCHES])
 @pytest.mark.parametrize("seed", range(3))
 def test_removing_any_user_moves_each_release_by_at_most_its_bound(name, seed, monkeypatch):
     users, items, values = odd_ratings(seed)
@@ -90,7 +105,7 @@ def test_removing_any_user_moves_each_release_by_at_most_its_bound(name, seed, m
             users[keep], items[keep], values[keep], rating_range=(0.5, 5.0), catalogue=range(N_ITEMS)
         )
 
-    check_neighbours(METHODS[name], users, ratings, monkeypatch)
+    check_neighbours({**METHODS, **SEARCHES}[name], users, ratings, monkeypatch)
 
 
 @pytest.mark.parametrize("name", IMPLICIT)

@@ -174,5 +174,26 @@ def test_attack_power_is_the_gaussian_trade_off():
         assert accounting.attack_power(0.7, 0.01) == pytest.approx(float(mpmath.ncdf(0.7 - threshold)))
 
 
+def test_attack_power_of_a_guarantee_that_is_not_gaussian():
+    """At most e^epsilon * rate + delta, and the same for those who did not take part."""
+    assert accounting.general_attack_power(1.0, 1e-3, 0.01) == pytest.approx(math.e * 0.01 + 1e-3)
+    assert accounting.general_attack_power(5.0, 1e-3, 0.01) == pytest.approx(1 - math.exp(-5) * (0.99 - 1e-3))
+    assert accounting.general_attack_power(1e6, 1e-3, 0.01) == 1
+    for mu in (0.1, 1.0, 3.0):
+        for epsilon in (0.1, 1.0, 5.0):
+            bound = accounting.general_attack_power(epsilon, accounting.delta(mu, epsilon), 0.01)
+            assert bound >= accounting.attack_power(mu, 0.01)
+
+
+@given(cost=st.integers(2**12, 2**76))
+def test_a_part_of_a_budget_costs_no_more_and_hardly_less(cost):
+    assert cost * (1 - 1e-6) - 2 <= Budget.of_cost(cost).cost <= cost
+
+
+def test_a_part_of_a_budget_can_be_too_small():
+    with pytest.raises(ValueError, match="too small to spend"):
+        Budget.of_cost(1)
+
+
 def test_budget_errors_can_be_caught_as_runtime_errors():
     assert issubclass(PrivacyBudgetExceeded, RuntimeError)

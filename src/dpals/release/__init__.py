@@ -13,5 +13,6 @@ Read the files in this order:
 ``accounting``    what a release costs and what costs add up to
 ``ledger``        the durable record of what was spent
 ``mechanism``     the door itself: bound, sum, pay, add noise, in this order
+``selection``     the best of a secret number of tries, and what choosing costs
 ``statement``     what was promised, for people
 """

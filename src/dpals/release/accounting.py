@@ -21,6 +21,7 @@ COST_BITS = 64
 _ULP = 2.0**-53
 _LARGEST = 1e9
 _SMALLEST = 2.0**-1000  # below it floats lose digits
+_PART_DELTA = 1e-15
 
 
 class PrivacyBudgetExceeded(RuntimeError):  # noqa: N818, a public name
@@ -92,7 +93,7 @@ def epsilon(mu: float, delta: float) -> float:
     _check_delta(delta)
     if mu > _LARGEST:
         return math.inf
-    return _boundary(lambda value: _delta(mu, value) <= delta)[1]
+    return boundary(lambda value: _delta(mu, value) <= delta)[1]
 
 
 def mu(epsilon: float, delta: float) -> float:
@@ -108,7 +109,7 @@ def mu(epsilon: float, delta: float) -> float:
     """
     _check(0 <= epsilon <= _LARGEST, f"epsilon must lie between 0 and {_LARGEST:g}, got {epsilon}")
     _check_delta(delta)
-    return _boundary(lambda value: _delta(value, epsilon) > delta)[0]
+    return boundary(lambda value: _delta(value, epsilon) > delta)[0]
 
 
 def compose(mus: Iterable[float]) -> float:
@@ -131,6 +132,19 @@ def attack_power(mu: float, false_positive_rate: float) -> float:
     0.092
     """
     return float(ndtr(ndtri(false_positive_rate) + mu))
+
+
+def general_attack_power(epsilon: float, delta: float, false_positive_rate: float) -> float:
+    """The same where no more is known than (epsilon, delta)-DP.
+
+    Examples
+    --------
+    >>> round(general_attack_power(epsilon=1.0, delta=1e-5, false_positive_rate=0.01), 3)
+    0.027
+    """
+    by_members = math.exp(min(epsilon, 700.0)) * false_positive_rate + delta
+    by_others = 1 - math.exp(-epsilon) * (1 - delta - false_positive_rate)
+    return min(1.0, by_members, by_others)
 
 
 def cost(bound: int, variance: int) -> int:
@@ -162,6 +176,28 @@ def mu_of(cost: int) -> float:
     return math.nextafter(root / 2**COST_BITS, math.inf)
 
 
+def boundary(holds_above: Callable[[float], bool]) -> tuple[float, float]:
+    """Two floats 4 ulp apart, the predicate false at the first (or 0) and true at the second.
+
+    Examples
+    --------
+    >>> [round(root, 6) for root in boundary(lambda x: x * x >= 2)]
+    [1.414214, 1.414214]
+    """
+    if holds_above(0.0):
+        return 0.0, 0.0
+    high = 1.0
+    while not holds_above(high):
+        high *= 2
+    low = high / 2
+    while low > _SMALLEST and holds_above(low):
+        low, high = low / 2, low
+    while high - low > 4 * _ULP * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds_above(middle) else (middle, high)
+    return low, high
+
+
 @dataclass(frozen=True)
 class Budget:
     """What one training run may spend, as a whole that methods split into shares.
@@ -184,6 +220,23 @@ class Budget:
         )
         _check_delta(self.delta)
         _check(self.cost > 0, f"epsilon {self.epsilon} with delta {self.delta} is too small to spend")
+
+    @classmethod
+    def of_cost(cls, cost: int) -> "Budget":
+        """The largest budget that costs at most so much, for a part of a run that is accounted for as a whole.
+
+        It is written with a delta of 1e-15, at which epsilon is above 0 whatever the cost.
+
+        Examples
+        --------
+        >>> half = Budget(epsilon=1.0, delta=1e-5).cost // 2
+        >>> 0.999999 * half < Budget.of_cost(half).cost <= half
+        True
+        """
+        allowed = epsilon(mu_of(cost), _PART_DELTA)
+        while (budget := cls(allowed, _PART_DELTA)).cost > cost:
+            allowed *= 1 - 2.0**-33  # what `epsilon` rounded up
+        return budget
 
     @property
     def mu(self) -> float:
@@ -210,22 +263,6 @@ _delta = delta  # the name without a shadow, for functions that have an argument
 def _mills(x: float) -> float:
     """The tail of the normal distribution over its density, for x >= 0."""
     return math.sqrt(math.pi / 2) * float(erfcx(x / math.sqrt(2)))
-
-
-def _boundary(holds_above: Callable[[float], bool]) -> tuple[float, float]:
-    """Two floats 4 ulp apart, the predicate false at the first (or 0) and true at the second."""
-    if holds_above(0.0):
-        return 0.0, 0.0
-    high = 1.0
-    while not holds_above(high):
-        high *= 2
-    low = high / 2
-    while low > _SMALLEST and holds_above(low):
-        low, high = low / 2, low
-    while high - low > 4 * _ULP * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds_above(middle) else (middle, high)
-    return low, high
 
 
 def _check(condition: bool, message: str) -> None:

@@ -40,6 +40,13 @@ def _count_fork() -> None:
 os.register_at_fork(after_in_child=_count_fork)
 
 
+def own_digits() -> Any:
+    """The mpmath context of this thread."""
+    if not hasattr(_digits, "context"):
+        _digits.context = mpmath.MPContext()
+    return _digits.context
+
+
 class WordSource(Protocol):
     """Where 64-bit words come from."""
 
@@ -127,9 +134,7 @@ class _LazyProbability:
 
     def __init__(self, word: int, source: WordSource) -> None:
         self.bits, self.known, self.source = word & (2**63 - 1), 64, source
-        if not hasattr(_digits, "context"):
-            _digits.context = mpmath.MPContext()
-        self.digits = _digits.context
+        self.digits = own_digits()
 
     def is_beyond(self, magnitude: int, variance: int, weight: int) -> bool:
         """Whether sigma * |z| exceeds magnitude + 1/2, that is, the probability is below the tail there."""

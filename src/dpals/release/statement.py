@@ -5,9 +5,10 @@ import json
 from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, Context
 
-from dpals.release.accounting import attack_power, mu_of
+from dpals.release.accounting import attack_power, general_attack_power, mu_of
 from dpals.release.accounting import epsilon as smallest_epsilon
 from dpals.release.mechanism import Door, Release
+from dpals.release.selection import Selection
 
 UNIT = "One user with all their ratings: the promise holds for adding or removing any one of them."
 
@@ -17,9 +18,12 @@ WHAT_LEAVES = (
     "without noise and belongs to that user only. This is joint differential privacy."
 )
 
+OTHER_CHOICES = "Choices of method or hyper-parameters that were made by looking at results on the same data."
+CHOICES_BESIDE_SEARCH = OTHER_CHOICES.removesuffix(".") + ", in any other way than by this search."
+
 NOT_COVERED = (
     "How long training took, how much memory it used, and error messages that it ended with.",
-    "Choices of method or hyper-parameters that were made by looking at results on the same data.",
+    OTHER_CHOICES,
     "Copies, back-ups and logs of the ratings outside this library.",
     "Other data sets about the same users, and other releases from the same data: those add up.",
 )
@@ -40,28 +44,32 @@ class Statement:
     Attributes
     ----------
     epsilon, delta, mu
-        The guarantee: what was spent, not what was allowed.
+        The guarantee: what was spent, not what was allowed. mu is None for a search.
     releases
-        Everything that was published, in order.
+        Everything that was published, in order; by the best try, for a search.
     assumptions
         Facts that the caller declared public; the promise does not cover them.
     is_private
         False where the noise was seeded.
     dataset, dataset_mu
-        The name of the data in the ledger, and what was spent on it in all, this run included.
+        The name of the data in the ledger, and what was spent on it in all, this run included; None for a search.
     ledger_head
         The ledger's head after the last release; None for a ledger in memory.
+    selection
+        How the best of a secret number of tries was chosen, for a search. The guarantee is then epsilon and delta
+        alone: it is no Gaussian differential privacy, and ledgers do not know it.
     """
 
     epsilon: float
     delta: float
-    mu: float
+    mu: float | None
     releases: tuple[Release, ...]
     assumptions: tuple[str, ...]
     is_private: bool
     dataset: str
-    dataset_mu: float
+    dataset_mu: float | None
     ledger_head: str | None
+    selection: Selection | None = None
 
     @classmethod
     def of(cls, door: Door, assumptions: tuple[str, ...], adaptive: bool = False) -> "Statement":
@@ -95,18 +103,50 @@ class Statement:
     @property
     def attack_power(self) -> float:
         """Largest share of members that any attack recognises at 1 % false alarms."""
+        if self.mu is None:
+            return general_attack_power(self.epsilon, self.delta, _FALSE_ALARMS)
         return attack_power(self.mu, _FALSE_ALARMS)
 
     @property
     def noise(self) -> str:
         return SECURE_NOISE if self.is_private else SEEDED_NOISE
 
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What the guarantee says nothing about."""
+        if self.selection is None:
+            return NOT_COVERED
+        return tuple(CHOICES_BESIDE_SEARCH if line == OTHER_CHOICES else line for line in NOT_COVERED)
+
+    @property
+    def _origin(self) -> str:
+        """Where epsilon comes from."""
+        if self.mu is not None:
+            return f"from Gaussian differential privacy with mu = {_rounded_up(self.mu)}"
+        chosen = self.selection
+        assert chosen is not None
+        return (
+            f"for the best of a secret number of tries ({chosen.distribution}, {chosen.tries:g} on average), each with "
+            f"Gaussian differential privacy of mu = {_rounded_up(chosen.mu)}"
+        )
+
+    @property
+    def _record(self) -> list[str]:
+        """Where the spend is written down, and what it adds up to."""
+        if self.dataset_mu is None:
+            return [
+                f"Data set {self.dataset!r}; in no ledger.",
+                "All runs on this data together: add epsilon and delta of this one to those of the others.",
+            ]
+        kept = "in memory only, not kept" if self.ledger_head is None else f"head {self.ledger_head}"
+        return [
+            f"Data set {self.dataset!r}; ledger {kept}.",
+            f"All runs on this data together: mu = {_rounded_up(self.dataset_mu)}.",
+        ]
+
     def _sections(self) -> list[tuple[str, list[str]]]:
         """Headings and their lines, shared by text and HTML."""
-        guarantee = (
-            f"epsilon = {_rounded_up(self.epsilon)} at delta = {_rounded_up(self.delta)}, "
-            f"from Gaussian differential privacy with mu = {_rounded_up(self.mu)}."
-        )
+        guarantee = f"epsilon = {_rounded_up(self.epsilon)} at delta = {_rounded_up(self.delta)}, {self._origin}."
         attacker = (
             f"An attacker who knows everything but whether one person took part, and who is wrong about "
             f"{_FALSE_ALARMS:.0%} of those who did not, recognises at most "
@@ -116,8 +156,7 @@ class Statement:
             f"{share:6.1%}  {release.purpose} ({release.shape[0]:,} x {release.shape[1]:,}, noise {release.sigma:.4g})"
             for release, share in zip(self.releases, self.shares, strict=True)
         ]
-        kept = "in memory only, not kept" if self.ledger_head is None else f"head {self.ledger_head}"
-        record = f"Data set {self.dataset!r}; ledger {kept}."
+        of_a_try = "" if self.selection is None else " of the best try"
         return [
             (
                 "Guarantee",
@@ -126,10 +165,10 @@ class Statement:
             ("Who is protected", [UNIT]),
             ("What it means", [attacker, WHAT_LEAVES]),
             ("Declared public by the caller", list(self.assumptions) or ["Nothing."]),
-            ("Releases and their share of the cost", releases or ["None."]),
+            (f"Releases{of_a_try} and their share of the cost", releases or ["None."]),
             ("Noise", [self.noise]),
-            ("Not covered", list(NOT_COVERED)),
-            ("Record", [record, f"All runs on this data together: mu = {_rounded_up(self.dataset_mu)}."]),
+            ("Not covered", list(self.not_covered)),
+            ("Record", self._record),
         ]
 
     def __str__(self) -> str:
@@ -146,7 +185,7 @@ class Statement:
                 "unit": UNIT,
                 "noise": self.noise,
                 "attack_power_at_1_percent_false_alarms": self.attack_power,
-                "not_covered": NOT_COVERED,
+                "not_covered": self.not_covered,
             },
             indent=2,
         )
@@ -157,6 +196,7 @@ class Statement:
         data = json.loads(text)
         fields = {name: data[name] for name in cls.__dataclass_fields__}
         fields["assumptions"] = tuple(data["assumptions"])
+        fields["selection"] = None if data["selection"] is None else Selection(**data["selection"])
         fields["releases"] = tuple(
             Release(**{**release, "shape": tuple(release["shape"])}) for release in data["releases"]
         )

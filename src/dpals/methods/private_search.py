@@ -1,0 +1,191 @@
+"""Hyper-parameters chosen under privacy: the best of a secret number of random candidates."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, Self
+
+from dpals.evaluation.splits import split_entries
+from dpals.methods.constraints import WHOLE, OneOf, Within, check_arguments
+from dpals.methods.estimator import PrivateEstimator, check_ratings
+from dpals.methods.means import means_model
+from dpals.model import FactorModel
+from dpals.private.scoring import LARGEST_GAIN, offer_of_gains
+from dpals.ratings import Ratings
+from dpals.release.accounting import Budget, cost_of, mu_of
+from dpals.release.contribution import Query
+from dpals.release.ledger import Ledger
+from dpals.release.mechanism import Door, Release
+from dpals.release.selection import DISTRIBUTIONS, Selection, best_of, tries_of
+from dpals.release.selection import epsilon as epsilon_of_selection
+from dpals.release.selection import mu as mu_of_a_try
+from dpals.release.statement import Statement
+
+CONSTRAINTS: dict[str, Within | OneOf] = {
+    "tries": Within(low=1.01, high=1e6, closed=True),
+    "distribution": OneOf(DISTRIBUTIONS),
+    "score_share": Within(low=0.001, high=0.999, closed=True),
+    "validation_fraction": Within(low=0.001, high=0.999, closed=True),
+    "seed": WHOLE,
+}
+SET_BY_SEARCH = ("epsilon", "delta", "insecure_seed")
+
+Try = tuple[dict[str, Any], FactorModel, tuple[Release, ...]]
+"""What one try leaves: its hyper-parameters, its model and the record of its releases."""
+
+
+class PrivateSearch(PrivateEstimator):
+    """Random search over hyper-parameters that keeps its promise: choosing is paid for as well.
+
+    A try draws a candidate from the grid, trains it on most of each user's ratings and releases how well it guesses
+    the others. The model of the best try is the result. How many tries there are is random and stays secret: that is
+    what makes the choice cheap. Neither this object nor the statement tells, and nothing of other tries is kept. Who
+    can see how long training takes can guess it, as the statement says.
+
+    Parameters
+    ----------
+    estimator
+        A private method. Its arguments are those of every candidate, but for those in the grid and epsilon, delta and
+        insecure_seed, which the search sets.
+    grid
+        For some arguments of the method, the values to choose from. Every combination is equally likely in each try.
+    epsilon, delta
+        The privacy budget of the whole search, of which each try gets what `dpals.release.selection` allows.
+    tries
+        How many tries there are on average. The cost grows slowly with it, and training takes so many times as long.
+    distribution
+        Of the number of tries: ``geometric``; ``logarithmic``, which costs less for the same mean, but is often one try
+        and sometimes very many; ``poisson``, which varies less, costs more and may be none at all. The result is then
+        the middle of the rating range, or the order of the catalogue.
+    score_share
+        Share of a try's cost for its score.
+    validation_fraction
+        Share of each user's ratings that is held back for the score. The chosen model is not trained on them: that
+        would cost as much again.
+    seed
+        Chooses these ratings. It is public.
+    insecure_seed
+        Repeatable noise, for tests and simulated data: the model is then not private and says so.
+
+    Attributes
+    ----------
+    best_params_
+        What was chosen from the grid; None if there was no try.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=2000, n_items=100, mean_ratings=25, seed=1)
+    >>> search = dpals.PrivateSearch(dpals.ItemMean(), {"bias_prior": [0.01, 0.25]}, epsilon=4.0, tries=5)
+    >>> search.fit(ratings).privacy.epsilon <= 4.0
+    True
+    >>> sorted(search.best_params_)
+    ['bias_prior']
+    """
+
+    best_params_: dict[str, Any] | None
+
+    def __init__(
+        self,
+        estimator: PrivateEstimator,
+        grid: Mapping[str, Sequence[Any]],
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        *,
+        tries: float = 10.0,
+        distribution: str = "geometric",
+        score_share: float = 0.1,
+        validation_fraction: float = 0.1,
+        seed: int = 0,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.grid = grid
+        self.epsilon: float = epsilon
+        self.delta = delta
+        self.tries = tries
+        self.distribution = distribution
+        self.score_share = score_share
+        self.validation_fraction = validation_fraction
+        self.seed = seed
+        self.insecure_seed = insecure_seed
+
+    def fit(self, ratings: Ratings, *, ledger: Ledger | None = None, dataset: str = "ratings") -> Self:
+        """Search and train, within the budget.
+
+        Parameters
+        ----------
+        ratings
+            The private data.
+        ledger
+            Not taken: ledgers add up Gaussian differential privacy, and the promise of a search is of another kind.
+        dataset
+            The name of the data in the statement.
+        """
+        if ledger is not None:
+            raise ValueError(
+                "a ledger adds up costs of Gaussian differential privacy, and a search has none: fit it without a "
+                "ledger, and add epsilon and delta of its statement to those of all other releases from the data"
+            )
+        check_ratings(ratings)
+        self._check(ratings)
+        tries = tries_of(self.distribution, self.tries)
+        whole = cost_of(mu_of_a_try(self.epsilon, self.delta, tries))
+        training = Budget.of_cost(int(whole * (1 - self.score_share)))
+        scoring = Budget.of_cost(whole - training.cost)
+        candidates = self._candidates()
+        known, hidden = split_entries(ratings, (1 - self.validation_fraction, self.validation_fraction), self.seed)
+
+        def attempt(number: int, seed: int | None) -> tuple[float, Try]:
+            door = Door(training, insecure_seed=seed)
+            model = self._with(candidates[number])._fit(known, door)
+            judge = Door(scoring, insecure_seed=None if seed is None else seed + 1)
+            query = Query("score on ratings held back", 1, LARGEST_GAIN)
+            score = judge.release(query, offer_of_gains(*model.two_sides(known), known, hidden), scoring.cost)[0, 0]
+            return float(score), (candidates[number], model, (*door.releases, *judge.releases))
+
+        best = best_of(tries, len(candidates), attempt, self.insecure_seed)
+        self.best_params_, model, releases = best or (None, _without_data(ratings), ())
+        mu = mu_of(training.cost + scoring.cost)
+        statement = Statement(
+            epsilon=min(self.epsilon, epsilon_of_selection(mu, self.delta, tries)),  # both are true
+            delta=self.delta,
+            mu=None,
+            releases=releases,
+            assumptions=tuple(ratings.public_facts()),
+            is_private=self.insecure_seed is None,
+            dataset=dataset,
+            dataset_mu=None,
+            ledger_head=None,
+            selection=Selection(self.distribution, float(self.tries), mu),
+        )
+        self.model_ = model.with_privacy(statement)
+        return self
+
+    def _check(self, ratings: Ratings) -> None:
+        Budget(self.epsilon, self.delta)
+        check_arguments(self, CONSTRAINTS)
+        if not isinstance(self.estimator, PrivateEstimator) or isinstance(self.estimator, PrivateSearch):
+            raise TypeError(f"a private search needs a private method to choose for, not {self.estimator!r}")
+        for candidate in self._candidates():
+            self._with(candidate)._check(ratings)
+
+    def _with(self, candidate: dict[str, Any]) -> PrivateEstimator:
+        """The method with the arguments of a candidate. It spends what its door has, whatever its epsilon says."""
+        return copy.copy(self.estimator).set_params(**candidate, epsilon=self.epsilon)
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        """Every combination of values in the grid."""
+        if not isinstance(self.grid, Mapping) or not self.grid:
+            raise ValueError(f"the grid must say which arguments to choose and from what values, got {self.grid!r}")
+        for name, values in self.grid.items():
+            if name in SET_BY_SEARCH:
+                raise ValueError(f"{name} is set by the search and cannot be chosen from a grid")
+            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+                raise ValueError(f"the grid must have a list of values for {name}, got {values!r}")
+        return [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
+
+
+def _without_data(ratings: Ratings) -> FactorModel:
+    """The model that needs no data."""
+    return means_model(ratings, 0.0 if ratings.rating_range is None else sum(ratings.rating_range) / 2)
