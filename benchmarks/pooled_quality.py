@@ -16,6 +16,7 @@ import numpy as np
 import dpals
 from dpals.evaluation.metrics import recall_at_k
 from dpals.evaluation.splits import UserSplit, liked, split_entries, split_users
+from dpals.experiments.settings import make, settings_for
 from dpals.methods.estimator import Estimator
 from scores import read_ml1m, show, test_rmse
 
@@ -24,8 +25,6 @@ RECALL_GOALS = {1: 0.97, 5: 0.98, 10: 0.985, 20: 0.99}  # as multiples of ALS
 ML1M_GOALS = {1: 0.958, 5: 0.903, 10: 0.891, 20: 0.882}
 ML1M_SEEDS = (21, 22, 23)  # splits that nothing was ever tried on
 BUDGETS = (0.1, 0.3, 1, 3, 10, 50)
-IMPLICIT_ALS = {"rank": 96, "steps": 12, "ridge": 8.0, "unseen_weight": 0.1, "user_exponent": 0.0, "item_exponent": 0.6}
-IMPLICIT_OTHERS = {"rank": 8, "frequent_fraction": 0.2}
 SMALLER = {"n_users": 6040, "n_items": 3706, "mean_ratings": 165}
 ABLATION: dict[str, dict[str, Any]] = {
     "as it is": {},
@@ -52,12 +51,12 @@ def implicit() -> None:
     def score(make: Callable[[int], Estimator]) -> list[float]:
         return [_recall(make(seed).fit(split.train), split) for seed, split in splits.items()]
 
-    reference = score(lambda _: dpals.ALS(**IMPLICIT_ALS))
+    reference = score(lambda _: dpals.ALS(**settings_for("items", "ALS", None)))
     show("ALS, tuned, not private", reference)
     for epsilon, ratio in RECALL_GOALS.items():
         ours = score(lambda seed, e=epsilon: dpals.PooledDPALS(e, insecure_seed=seed))
         show(f"PooledDPALS, epsilon {epsilon}", ours, ratio * float(np.mean(reference)), higher=True)
-    others = score(lambda seed: dpals.DPALS(1.0, **IMPLICIT_OTHERS, insecure_seed=seed))
+    others = score(lambda seed: make("DPALS", 1.0, seed, settings_for("items", "DPALS", 1.0)))
     show("DPALS, epsilon 1", others)
 
 
@@ -95,7 +94,10 @@ def ml1m() -> None:
         return
     print(f"MovieLens 1M, 80/10/10, splits {ML1M_SEEDS}: test RMSE")
     splits = {seed: split_entries(ratings, seed=seed)[::2] for seed in ML1M_SEEDS}
-    show("ALS with biases", [test_rmse(dpals.ALS(rank=16, steps=12, ridge=16.0), *split) for split in splits.values()])
+    show(
+        "ALS with biases",
+        [test_rmse(dpals.ALS(**settings_for("ratings", "ALS", None, small=True)), *split) for split in splits.values()],
+    )
     for epsilon, goal in ML1M_GOALS.items():
         ours = [test_rmse(dpals.PooledDPALS(epsilon, insecure_seed=seed), *split) for seed, split in splits.items()]
         show(f"PooledDPALS, epsilon {epsilon}", ours, goal)

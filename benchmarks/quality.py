@@ -6,47 +6,26 @@ are test parts, mean and spread over three seeds of data, split and noise. Takes
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 import dpals
 from dpals.evaluation.metrics import rmse
 from dpals.evaluation.splits import split_entries
+from dpals.experiments.settings import make, settings_for
 from dpals.methods.estimator import Estimator
 from scores import show, test_rmse
 
 SEEDS = (1, 2, 3)
-DELTA = 1e-5
 
-SYNTHETIC = {
-    "rank": 6,
-    "steps": 2,
-    "user_ridge": 1.0,
-    "user_exponent": 0.0,
-    "item_exponent": 0.0,
-    "row_clip": 1.3,
-    "entry_clip": 3.0,
-    "ratings_per_user": 260,
-    "sampling": "uniform",
-    "frequent_fraction": 1.0,
-    "centre": False,
-    "start_scale": 0.15,
-}
-SYNTHETIC_RIDGE = {1: 1600.0, 5: 400.0, 10: 300.0, 20: 200.0}
 SYNTHETIC_GOALS = {20_000: {5: 0.24, 10: 0.13, 20: 0.09}, 50_000: {1: 0.42, 5: 0.10, 10: 0.07, 20: 0.06}}
 
-MOVIES = {"rank": 16, "user_ridge": 5.0, "entry_clip": 2.0, "start_scale": 0.3}
-MOVIES_DPALS = {
-    1: {"rank": 8, "ridge": 200.0, "frequent_fraction": 0.1, "row_clip": 0.7},
-    5: {"ridge": 80.0, "frequent_fraction": 0.4, "row_clip": 0.7},
-    20: {"ridge": 60.0, "frequent_fraction": 0.6, "row_clip": 0.7, "steps": 3},
-}
-MOVIES_ADA = {
-    1: {"rank": 8, "ridge": 20.0, "frequent_fraction": 0.1, "row_clip": 0.7, "steps": 2},
-    5: {"ridge": 10.0, "frequent_fraction": 0.4, "row_clip": 0.7, "steps": 3, "weight_exponent": 0.4},
-    20: {"ridge": 5.0, "frequent_fraction": 0.6, "row_clip": 0.5, "steps": 4, "weight_exponent": 0.4},
-}
 POOLED_GOALS = {1: 1.05, 5: 1.02, 10: 1.015, 20: 1.01}  # as multiples of ALS with biases
+MOVIES_GOALS: dict[str, dict[int, float | None]] = {
+    "DPALS": {1: None, 5: None, 20: None},
+    "AdaDPALS": {1: None, 5: 0.875, 20: 0.82},
+}
 
 
 def run() -> None:
@@ -64,14 +43,9 @@ def _synthetic() -> None:
             return [test_rmse(make(seed), task.train, task.test) for seed, task in tasks.items()]
 
         print(f"Paper's synthetic task, {n_users:,} simulated users: test RMSE")
-        als = score(lambda _: dpals.ALS(rank=5, steps=10, ridge=0.01, biases=False))
-        show("ALS, not private", als, 0.01)
+        show("ALS, not private", score(_tuned("synthetic", "ALS")), 0.01)
         for epsilon, goal in goals.items():
-
-            def private(seed: int, epsilon: int = epsilon) -> Estimator:
-                return dpals.DPALS(epsilon, DELTA, **SYNTHETIC, ridge=SYNTHETIC_RIDGE[epsilon], insecure_seed=seed)
-
-            show(f"DPALS, epsilon {epsilon}", score(private), goal)
+            show(f"DPALS, epsilon {epsilon}", score(_tuned("synthetic", "DPALS", epsilon)), goal)
 
 
 def _movies() -> None:
@@ -84,24 +58,21 @@ def _movies() -> None:
 
     print("movielens_like at full size, 80/10/10, simulated: test RMSE")
     show("user mean", [_user_mean(train, test) for train, test in splits.values()], None)
-    reference = score(lambda _: dpals.ALS(rank=32, steps=12, ridge=16.0))
+    reference = score(_tuned("ratings", "ALS"))
     show("ALS with biases", reference, 0.765)
     for epsilon, ratio in POOLED_GOALS.items():
-        ours = score(lambda s, e=epsilon: dpals.PooledDPALS(e, DELTA, insecure_seed=s))
+        ours = score(_tuned("ratings", "PooledDPALS", epsilon))
         show(f"PooledDPALS, epsilon {epsilon}", ours, ratio * float(np.mean(reference)))
-    show("ALS without biases", score(lambda _: dpals.ALS(rank=32, steps=12, ridge=16.0, biases=False)), 0.785)
-    for epsilon, goal in ((1, None), (5, None), (20, None)):
-        show(
-            f"DPALS, epsilon {epsilon}",
-            score(lambda s, e=epsilon: dpals.DPALS(e, DELTA, **{**MOVIES, **MOVIES_DPALS[e]}, insecure_seed=s)),
-            goal,
-        )
-    for epsilon, goal in ((1, None), (5, 0.875), (20, 0.82)):
-        show(
-            f"AdaDPALS, epsilon {epsilon}",
-            score(lambda s, e=epsilon: dpals.AdaDPALS(e, DELTA, **{**MOVIES, **MOVIES_ADA[e]}, insecure_seed=s)),
-            goal,
-        )
+    show("ALS without biases", score(_tuned("ratings", "ALS", biases=False)), 0.785)
+    for method, goals in MOVIES_GOALS.items():
+        for epsilon, goal in goals.items():
+            show(f"{method}, epsilon {epsilon}", score(_tuned("ratings", method, epsilon)), goal)
+
+
+def _tuned(task: str, method: str, epsilon: float | None = None, **changes: Any) -> Callable[[int], Estimator]:
+    """A method with its settings for a task, by seed of its noise."""
+    settings = {**settings_for(task, method, epsilon), **changes}
+    return lambda seed: make(method, epsilon, seed, settings)
 
 
 def _user_mean(train: dpals.Ratings, test: dpals.Ratings) -> float:
