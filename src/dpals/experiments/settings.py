@@ -17,6 +17,16 @@ AS_PUBLISHED = "DPFrankWolfe as published"
 """Frank-Wolfe with the bound on users that its paper has; `product_clip`, which is ours, gives it a tighter one."""
 
 _WALK: Settings = {"frequent_fraction": 1.0, "centre": False, "user_shrinkage": None, "radius": 70.0, "power_steps": 4}
+_DESCENT: Settings = {"rank": 4, "steps": 40, "user_ridge": 1.5, "start_scale": 0.05}
+_LANGEVIN: Settings = {
+    "rank": 4,
+    "steps": 40,
+    "longest_step": 8.0,
+    "noise_scale": 0.25,
+    "average": 0.25,
+    "start_scale": 0.05,
+}
+
 _SYNTHETIC: Tuned = {
     "ALS": {None: {"rank": 5, "steps": 10, "ridge": 0.01, "biases": False}},
     "DPALS": {
@@ -60,7 +70,7 @@ _SYNTHETIC: Tuned = {
     "DPFrankWolfe": {
         None: _WALK,
         1: {"row_clip": 7.0, "product_clip": 0.1, "steps": 20},
-        5: {"row_clip": 7.0, "product_clip": 0.25, "steps": 20, "power_steps": 3},
+        5: {"row_clip": 8.0, "product_clip": 0.17, "steps": 30},
         10: {"row_clip": 8.0, "product_clip": 0.25, "steps": 30},
         20: {"row_clip": 9.0, "product_clip": 0.25, "steps": 40},
     },
@@ -77,42 +87,45 @@ _RATINGS: Tuned = {
     "ALS": {None: {"rank": 32, "steps": 12, "ridge": 16.0}},
     "StagewiseALS": {None: {"rank": 32, "steps": 3, "ridge": 16.0}},
     "DPALS": {
-        None: {"rank": 16, "user_ridge": 5.0, "entry_clip": 2.0, "start_scale": 0.3, "row_clip": 0.7},
-        1: {"rank": 8, "ridge": 200.0, "frequent_fraction": 0.1},
-        5: {"ridge": 80.0, "frequent_fraction": 0.4},
-        20: {"ridge": 60.0, "frequent_fraction": 0.6, "steps": 3},
+        None: {"rank": 16, "user_ridge": 10.0, "entry_clip": 1.5, "row_clip": 0.7},
+        1: {
+            "rank": 8,
+            "steps": 2,
+            "ratings_per_user": 120,
+            "user_ridge": 5.0,
+            "entry_clip": 1.0,
+            "row_clip": 0.35,
+            "ridge": 160.0,
+            "frequent_fraction": 0.1,
+        },
+        5: {"steps": 3, "ratings_per_user": 80, "ridge": 80.0, "frequent_fraction": 0.4},
+        20: {"steps": 4, "ratings_per_user": 120, "ridge": 40.0, "frequent_fraction": 0.6},
     },
     "AdaDPALS": {
-        None: {"rank": 16, "user_ridge": 5.0, "entry_clip": 2.0, "start_scale": 0.3, "row_clip": 0.7},
-        1: {"rank": 8, "ridge": 20.0, "frequent_fraction": 0.1, "steps": 2},
-        5: {"ridge": 10.0, "frequent_fraction": 0.4, "steps": 3},
-        20: {"ridge": 5.0, "frequent_fraction": 0.6, "row_clip": 0.5, "steps": 4},
+        None: {"rank": 16, "steps": 3, "user_ridge": 5.0, "entry_clip": 1.5, "row_clip": 0.5},
+        1: {"rank": 8, "entry_clip": 1.0, "row_clip": 0.35, "ridge": 20.0, "frequent_fraction": 0.1},
+        5: {"ridge": 10.0, "frequent_fraction": 0.4},
+        20: {"steps": 5, "ridge": 5.0, "frequent_fraction": 0.6},
     },
     "DPSGD": {
-        None: {
-            "rank": 4,
-            "steps": 40,
-            "learning_rate": 12.0,
-            "gradient_clip": 7.0,
-            "user_ridge": 1.5,
-            "start_scale": 0.05,
-        },
+        None: {**_DESCENT, "learning_rate": 12.0, "gradient_clip": 7.0},
         1: {"learning_rate": 7.0},
         5: {},
     },
     "SGLD": {
-        None: {
-            "rank": 4,
-            "steps": 40,
-            "longest_step": 8.0,
-            "gradient_clip": 14.0,
-            "noise_scale": 0.25,
-            "average": 0.25,
-            "start_scale": 0.05,
-        },
+        None: {**_LANGEVIN, "gradient_clip": 14.0},
         1: {"gradient_clip": 3.5, "noise_scale": 0.35},
         5: {},
         20: {"rank": 8},
+    },
+    "DPSVD": {
+        None: {"rank": 12, "most_items": 800, "entry_clip": 0.6, "row_clip": 10.0, "ridge": 20.0, "bias_share": 0.3}
+    },
+    "DPFrankWolfe": {
+        None: {"product_clip": 0.15, "radius": 20.0, "steps": 10},
+        1: {"row_clip": 5.0, "steps": 5, "power_steps": 3, "user_shrinkage": 10.0},
+        5: {"radius": 40.0, "row_clip": 5.0, "frequent_fraction": 0.4},
+        20: {"row_clip": 10.0, "power_steps": 4, "user_shrinkage": 10.0},
     },
 }
 
@@ -132,50 +145,60 @@ _RATINGS_SMALL: Tuned = {
         20: {"steps": 3, "ridge": 5.0, "frequent_fraction": 0.6, "row_clip": 0.7},
     },
     "DPSGD": {
-        None: {"rank": 4, "steps": 20, "gradient_clip": 7.0, "user_ridge": 1.5, "start_scale": 0.05},
+        None: {**_DESCENT, "steps": 20, "gradient_clip": 7.0},
         1: {"rank": 2, "learning_rate": 1.0},
         5: {"learning_rate": 4.0},
         20: {"learning_rate": 7.0},
     },
     "SGLD": {
-        None: {
-            "rank": 4,
-            "steps": 20,
-            "longest_step": 8.0,
-            "gradient_clip": 5.0,
-            "noise_scale": 0.25,
-            "average": 0.25,
-            "start_scale": 0.05,
-        },
+        None: {**_LANGEVIN, "steps": 20, "gradient_clip": 5.0},
         1: {"rank": 2, "gradient_clip": 1.0},
         5: {},
         20: {"gradient_clip": 7.0},
     },
+    "DPSVD": {
+        None: {"rank": 6, "most_items": 800, "entry_clip": 0.6, "row_clip": 7.5, "ridge": 20.0},
+        1: {"bias_share": 0.5},
+        5: {"row_clip": 4.0},
+        20: {"bias_share": 0.3},
+    },
     "DPFrankWolfe": {
-        None: {
-            "radius": 10.0,
-            "row_clip": 7.0,
-            "product_clip": 0.15,
-            "steps": 5,
-            "power_steps": 3,
-            "user_shrinkage": 10.0,
-        },
+        None: {"row_clip": 7.0, "product_clip": 0.15, "steps": 5, "power_steps": 3, "user_shrinkage": 10.0},
         1: {"radius": 20.0, "steps": 3, "frequent_fraction": 0.4},
         5: {"frequent_fraction": 0.2},
         20: {"row_clip": 10.0, "product_clip": 0.3, "frequent_fraction": 0.4},
     },
 }
 
-_RATINGS_SMALL["DPSVD"] = {}
-_TOP400: Tuned = {}
+_TOP400: Tuned = {
+    "DPSGD": {
+        None: {**_DESCENT, "learning_rate": 7.0, "gradient_clip": 10.0},
+        1: {"learning_rate": 4.0},
+        5: {},
+    },
+    "DPSVD": {
+        None: {"rank": 16, "entry_clip": 0.8, "row_clip": 10.0, "ridge": 20.0},
+        1: {"row_clip": 7.5},
+        5: {"entry_clip": 0.6},
+        20: {"ridge": 40.0},
+    },
+}
+
 _ITEMS: Tuned = {
     "ALS": {
         None: {"rank": 96, "steps": 12, "ridge": 8.0, "unseen_weight": 0.1, "user_exponent": 0.0, "item_exponent": 0.6}
     },
     "DPALS": {
-        None: {"rank": 32, "steps": 3, "ridge": 160.0, "row_clip": 0.5, "frequent_fraction": 0.2},
-        5: {},
-        20: {"rank": 64, "row_clip": 0.7},
+        None: {"rank": 64, "steps": 3, "ridge": 160.0, "row_clip": 0.5, "frequent_fraction": 0.2},
+        1: {},
+        5: {"rank": 32},
+        20: {"row_clip": 0.7},
+    },
+    "AdaDPALS": {
+        None: {"steps": 3, "unseen_weight": 0.05, "row_clip": 0.5, "frequent_fraction": 0.2},
+        1: {"rank": 16, "ridge": 20.0},
+        5: {"rank": 32},
+        20: {"rank": 64},
     },
 }
 
@@ -183,7 +206,7 @@ _ALL: dict[str, Tuned] = {
     "synthetic": _SYNTHETIC,
     "ratings": _RATINGS,
     "ratings, small": _RATINGS_SMALL,
-    "top400": _RATINGS,
+    "top400": {**_RATINGS, **_TOP400},
     "items": _ITEMS,
 }
 
