@@ -16,7 +16,8 @@ NOT_PRIVATE = ("ALS", "StagewiseALS", "TraceNorm")
 AS_PUBLISHED = "DPFrankWolfe as published"
 """Frank-Wolfe with the bound on users that its paper has; `product_clip`, which is ours, gives it a tighter one."""
 
-_WALK: Settings = {"frequent_fraction": 1.0, "centre": False, "user_shrinkage": None, "radius": 70.0, "power_steps": 4}
+_WALK: Settings = {"frequent_fraction": 1.0, "centre": False, "user_shrinkage": None}
+_WALK_PRIVATE: Settings = {"radius": 70.0, "power_steps": 4}
 _DESCENT: Settings = {"rank": 4, "steps": 40, "user_ridge": 1.5, "start_scale": 0.05}
 _LANGEVIN: Settings = {
     "rank": 4,
@@ -68,14 +69,14 @@ _SYNTHETIC: Tuned = {
         20: {"ridge": 12.0},
     },
     "DPFrankWolfe": {
-        None: _WALK,
-        1: {"row_clip": 7.0, "product_clip": 0.1, "steps": 20},
-        5: {"row_clip": 8.0, "product_clip": 0.17, "steps": 30},
-        10: {"row_clip": 8.0, "product_clip": 0.25, "steps": 30},
-        20: {"row_clip": 9.0, "product_clip": 0.25, "steps": 40},
+        None: {**_WALK, "radius": 50.0, "steps": 40, "row_clip": 1e6},  # without privacy
+        1: {**_WALK_PRIVATE, "row_clip": 7.0, "product_clip": 0.1, "steps": 20},
+        5: {**_WALK_PRIVATE, "row_clip": 8.0, "product_clip": 0.17, "steps": 30},
+        10: {**_WALK_PRIVATE, "row_clip": 8.0, "product_clip": 0.25, "steps": 30},
+        20: {**_WALK_PRIVATE, "row_clip": 9.0, "product_clip": 0.25, "steps": 40},
     },
     AS_PUBLISHED: {
-        None: {**_WALK, "product_clip": 1.0},
+        None: {**_WALK, **_WALK_PRIVATE, "product_clip": 1.0},
         1: {"row_clip": 5.0, "radius": 90.0, "steps": 10},
         5: {"row_clip": 7.0, "radius": 90.0, "steps": 20},
         10: {"row_clip": 7.0, "steps": 20},
@@ -119,7 +120,10 @@ _RATINGS: Tuned = {
         20: {"rank": 8},
     },
     "DPSVD": {
-        None: {"rank": 12, "most_items": 800, "entry_clip": 0.6, "row_clip": 10.0, "ridge": 20.0, "bias_share": 0.3}
+        None: {"rank": 8, "most_items": 800, "entry_clip": 0.6, "row_clip": 10.0, "ridge": 20.0, "bias_share": 0.3},
+        1: {"rank": 24, "entry_clip": 1.7},
+        5: {},
+        20: {"rank": 24, "ridge": 40.0},
     },
     "DPFrankWolfe": {
         None: {"product_clip": 0.15, "radius": 20.0, "steps": 10},
@@ -171,6 +175,17 @@ _RATINGS_SMALL: Tuned = {
 }
 
 _TOP400: Tuned = {
+    "DPALS": {
+        None: {"rank": 32, "steps": 3, "ridge": 600.0, "user_ridge": 5.0, "entry_clip": 1.5, "frequent_fraction": 1.0},
+        1: {"row_clip": 0.5},
+        5: {},
+        20: {"ratings_per_user": 80},
+    },
+    "AdaDPALS": {
+        None: {"steps": 3, "ridge": 80.0, "row_clip": 0.5, "entry_clip": 1.5, "frequent_fraction": 1.0},
+        5: {},
+        20: {"steps": 5, "row_clip": 0.7},
+    },
     "DPSGD": {
         None: {**_DESCENT, "learning_rate": 7.0, "gradient_clip": 10.0},
         1: {"learning_rate": 4.0},
@@ -181,6 +196,16 @@ _TOP400: Tuned = {
         1: {"row_clip": 7.5},
         5: {"entry_clip": 0.6},
         20: {"ridge": 40.0},
+    },
+    "SGLD": {
+        None: {**_LANGEVIN, "gradient_clip": 7.0},
+        1: {"rank": 2, "gradient_clip": 3.5},
+        5: {},
+    },
+    "DPFrankWolfe": {
+        None: {"radius": 20.0, "row_clip": 7.0, "product_clip": 0.15, "power_steps": 3, "frequent_fraction": 1.0},
+        1: {"radius": 10.0, "steps": 5},
+        5: {},
     },
 }
 
@@ -201,6 +226,21 @@ _ITEMS: Tuned = {
         20: {"rank": 64},
     },
 }
+_ITEMS_SMALL: Tuned = {
+    "ALS": {None: {**_ITEMS["ALS"][None], "rank": 64, "ridge": 4.0, "unseen_weight": 0.2}},
+    "DPALS": {
+        None: {"steps": 3, "unseen_weight": 0.2, "row_clip": 0.35, "frequent_fraction": 0.1},
+        1: {"rank": 8, "steps": 2, "frequent_fraction": 0.05},
+        5: {},
+        20: {"rank": 32, "ridge": 40.0},
+    },
+    "AdaDPALS": {
+        None: {"unseen_weight": 0.2, "row_clip": 0.35, "frequent_fraction": 0.1},
+        1: {"rank": 8, "frequent_fraction": 0.05},
+        5: {},
+        20: {"rank": 32, "steps": 3, "ridge": 5.0, "frequent_fraction": 0.2},
+    },
+}
 
 _ALL: dict[str, Tuned] = {
     "synthetic": _SYNTHETIC,
@@ -208,6 +248,7 @@ _ALL: dict[str, Tuned] = {
     "ratings, small": _RATINGS_SMALL,
     "top400": {**_RATINGS, **_TOP400},
     "items": _ITEMS,
+    "items, small": _ITEMS_SMALL,
 }
 
 
