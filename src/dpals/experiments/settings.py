@@ -226,6 +226,7 @@ _ITEMS: Tuned = {
         20: {"rank": 64},
     },
 }
+
 _ITEMS_SMALL: Tuned = {
     "ALS": {None: {**_ITEMS["ALS"][None], "rank": 64, "ridge": 4.0, "unseen_weight": 0.2}},
     "DPALS": {
@@ -242,11 +243,25 @@ _ITEMS_SMALL: Tuned = {
     },
 }
 
+
+def _on_all_items(tuned: Tuned) -> Tuned:
+    """The same where all items are frequent."""
+    everything = {"frequent_fraction": 1.0}
+    return {
+        method: {
+            epsilon: settings | everything if everything.keys() <= settings.keys() else settings
+            for epsilon, settings in by_epsilon.items()
+        }
+        for method, by_epsilon in tuned.items()
+    }
+
+
 _ALL: dict[str, Tuned] = {
     "synthetic": _SYNTHETIC,
     "ratings": _RATINGS,
     "ratings, small": _RATINGS_SMALL,
     "top400": {**_RATINGS, **_TOP400},
+    "top400, small": _on_all_items(_RATINGS_SMALL),
     "items": _ITEMS,
     "items, small": _ITEMS_SMALL,
 }
