@@ -14,14 +14,15 @@ EPSILON = 10.0
 NO_NOISE = 1e6  # an epsilon at which the noise is nothing
 ALL = 100_000  # more ratings than anyone has
 
-_EXACT = {"steps": 8, "ridge": 60.0, "user_ridge": 5.0}
+_SAMPLE = {"ratings_per_user": 50}
+_EXACT = {"steps": 8, "ridge": 60.0, "user_ridge": 5.0, **_SAMPLE}
 VARIANTS: dict[str, tuple[float, Settings]] = {
     "no noise, all ratings": (NO_NOISE, {**_EXACT, "ratings_per_user": ALL}),
     "no noise, uniform sample": (NO_NOISE, {**_EXACT, "sampling": "uniform"}),
     "no noise, adaptive sample": (NO_NOISE, _EXACT),
-    "private, uniform sample": (EPSILON, {"sampling": "uniform"}),
-    "private, adaptive sample": (EPSILON, {}),
-    "private, adaptive, no projection": (EPSILON, {"project": False}),
+    "private, uniform sample": (EPSILON, {**_SAMPLE, "sampling": "uniform"}),
+    "private, adaptive sample": (EPSILON, _SAMPLE),
+    "private, adaptive, no projection": (EPSILON, {**_SAMPLE, "project": False}),
 }
 
 

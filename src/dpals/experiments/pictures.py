@@ -24,7 +24,7 @@ STYLES: dict[str, tuple[str, str]] = {
     "DPFrankWolfe as published": (_GREY, "^"),
     "DPSVD": (_PURPLE, "v"),
     "DPSGD": (_ORANGE, "P"),
-    "SGLD": (_ORANGE, "X"),
+    "SGLD": ("#8C510A", "X"),
     "PrivateBiases": (_BLACK, "*"),
     "ItemMean": (_GREY, "<"),
     "Popularity": (_GREY, ">"),

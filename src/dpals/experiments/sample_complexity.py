@@ -17,7 +17,7 @@ BOUNDS = {"DPALS": 1.0, "DPFrankWolfe": 1.25}
 
 
 def cells(scale: Scale) -> list[Cell]:
-    sizes = (100, 200) if scale.quick else (200, 400, 800, 1_600)
+    sizes = (200, 400) if scale.quick else (200, 400, 800, 1_600)
     multiples = (4, 16) if scale.quick else (4, 8, 16, 32)
     return [
         _cell(method, n_items, multiple * n_items, seed)

@@ -30,9 +30,13 @@ class Split:
 
 
 def data_of(task: str, scale: Scale) -> tuple[str, ...]:
-    """The data sets that a task runs on: those asked for, or simulated data and MovieLens 1M where it is."""
+    """The data sets that a task runs on: those asked for, or simulated data and MovieLens 1M where it is.
+
+    A quick run has no time for MovieLens 1M unless it is asked for.
+    """
     real = "ml-20m" if task == "items" else "ml-10m"
-    names = scale.data or (SIMULATED, *(("ml-1m",) if datasets.is_here("ml-1m", scale.path) else ()))
+    with_1m = not scale.quick and datasets.is_here("ml-1m", scale.path)
+    names = scale.data or (SIMULATED, *(("ml-1m",) if with_1m else ()))
     for name in names:
         if name not in (SIMULATED, *SMALL, real):
             raise ValueError(f"this task runs on simulated, ml-100k, ml-1m and {real}, not on {name!r}")
