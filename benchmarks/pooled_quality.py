@@ -3,8 +3,7 @@
     python benchmarks/pooled_quality.py             # everything, about 40 minutes on two cores
     python benchmarks/pooled_quality.py implicit    # or budgets, ablation, ml-1m
 
-Defaults were chosen on simulated data of seed 1. MovieLens 1M is read from its usual folder,
-``~/.cache/dpals/ml-1m/ratings.dat``, and left out where it is not there.
+Defaults were chosen on simulated data of seed 1. MovieLens 1M is left out where it is not in the cache folder.
 """
 
 import sys

@@ -1,8 +1,5 @@
 """What the quality benchmarks share: scores of a method on a split, and lines that compare them with a goal."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 
 import dpals
@@ -12,12 +9,11 @@ from dpals.methods.estimator import Estimator
 
 
 def read_ml1m() -> dpals.Ratings | None:
-    """MovieLens 1M from its usual folder; None, with a word about it, where it is not there."""
-    path = Path(os.environ.get("DPALS_ML1M", "~/.cache/dpals/ml-1m/ratings.dat")).expanduser()
-    if not path.exists():
-        print(f"MovieLens 1M is not at {path}: left out")
+    """MovieLens 1M from the cache folder; None, with a word about it, where it is not there."""
+    if not dpals.datasets.is_here("ml-1m"):
+        print("MovieLens 1M is not here (`dpals datasets get ml-1m`): left out")
         return None
-    return dpals.read_ratings(path, rating_range=(1, 5))
+    return dpals.datasets.load("ml-1m")
 
 
 def test_rmse(method: Estimator, train: dpals.Ratings, test: dpals.Ratings) -> float:

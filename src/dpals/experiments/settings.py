@@ -87,6 +87,7 @@ _SYNTHETIC: Tuned = {
 _RATINGS: Tuned = {
     "ALS": {None: {"rank": 32, "steps": 12, "ridge": 16.0}},
     "StagewiseALS": {None: {"rank": 32, "steps": 3, "ridge": 16.0}},
+    "TraceNorm": {None: {"penalty": 35.0}},
     "DPALS": {
         None: {"rank": 16, "user_ridge": 10.0, "entry_clip": 1.5, "row_clip": 0.7},
         1: {
@@ -175,6 +176,9 @@ _RATINGS_SMALL: Tuned = {
 }
 
 _TOP400: Tuned = {
+    "ALS": {None: {"rank": 32, "steps": 12, "ridge": 50.0}},
+    "StagewiseALS": {None: {"rank": 32, "steps": 3, "ridge": 50.0}},
+    "TraceNorm": {None: {"penalty": 50.0}},
     "DPALS": {
         None: {"rank": 32, "steps": 3, "ridge": 600.0, "user_ridge": 5.0, "entry_clip": 1.5, "frequent_fraction": 1.0},
         1: {"row_clip": 0.5},
