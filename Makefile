@@ -20,7 +20,7 @@ quickstart: install ## run the main job on data it simulates
 	$(BIN)/dpals quickstart
 
 test: install lint ## lint, types, import contract and all quick tests
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 test-slow: install ## tests that take minutes
 	$(BIN)/python -m pytest -m slow
@@ -34,9 +34,10 @@ lint: install ## ruff, mypy --strict, the contract between the three rooms
 bench: install ## speed and memory, printed as tables
 	$(BIN)/python benchmarks/run.py
 
-quality: install ## accuracy against our goals, about an hour
+quality: install ## accuracy against our goals, some hours
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/pooled_quality.py
+	$(BIN)/python benchmarks/compared.py
 
 mutants: install ## plant bugs that would break privacy; every one must be caught
 	$(BIN)/python tests/privacy/mutants.py
