@@ -69,8 +69,9 @@ def load(name: str, path: str | Path | None = None, *, download: bool = False) -
     file = get(name, path) if download else find(data.archive, place)
     if file is None:
         raise InputError(
-            f"{place}: {name} is not here. To download it there ({data.archive.size / 1e6:.1f} MB), add download=True; "
-            f"or download {data.archive.url} yourself and give the path of the archive or of the unpacked folder"
+            f"{place}: {name} is not here. To download it ({data.archive.size / 1e6:.1f} MB), add download=True or run "
+            f"`dpals datasets get {name}`; or get {data.archive.url} yourself and give the path of the archive or of "
+            "the unpacked folder"
         )
     ratings = data.prepare(read(data.archive, file))
     data.check(ratings, file)
