@@ -57,7 +57,7 @@ def synthetic() -> None:
 
     def scores(method: str, epsilon: float | None, **changes: object) -> list[float]:
         settings = {**settings_for("synthetic", method, epsilon), **changes}
-        return [split.score(make(method, epsilon, seed, settings).fit(split.train)) for seed, split in splits.items()]
+        return [split.fit_and_score(make(method, epsilon, seed, settings)) for seed, split in splits.items()]
 
     als = scores("ALS", None, steps=2)
     show("ALS, 2 iterations, not private", als)

@@ -63,5 +63,4 @@ def command(
     for name in NAMES if everything else names:
         options = ["--quick"] * quick + [part for one in data for part in ("--data", one)]
         home = run(find(name), scale, output, console, shlex.join(["dpals", "reproduce", name, *options]))
-        findings = (home / "README.md").read_text(encoding="utf-8").split("**Measured:**")[1].split("![")[0].strip()
-        console.print(f"{findings}\n{home / 'README.md'}\n", markup=False, highlight=False)
+        console.print(f"{home / 'README.md'}\n", markup=False, highlight=False)

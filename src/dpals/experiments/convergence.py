@@ -1,7 +1,5 @@
 """RMSE against the number of steps, with a fixed noise per step: alternating least squares against Frank-Wolfe."""
 
-from functools import lru_cache
-
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
@@ -9,7 +7,7 @@ from matplotlib.figure import Figure
 from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.pictures import STYLES, label, legend, line, panels
 from dpals.experiments.settings import make, settings_for
-from dpals.experiments.tasks import Split, synthetic_split
+from dpals.experiments.tasks import synthetic_split
 from dpals.release import accounting
 
 TITLE = "Convergence on the synthetic task, simulated"
@@ -21,11 +19,6 @@ METHODS = {"ALS": "ALS", "FW": "DPFrankWolfe", "DPALS": "DPALS", "DPFW": "DPFran
 def epsilon_after(steps: int, noise: float) -> float:
     """Each step of DPALS costs 2 k / sigma^2, half for the Gram matrices; one of Frank-Wolfe gets as much."""
     return accounting.epsilon(float(np.sqrt(2 * SAMPLE_SIZE * steps)) / noise, 1e-5)
-
-
-@lru_cache(maxsize=1)
-def _split(n_users: int, seed: int) -> Split:
-    return synthetic_split(n_users, seed)
 
 
 def cells(scale: Scale) -> list[Cell]:
@@ -52,8 +45,7 @@ def _cell(method: str, noise: float | None, steps: int, n_users: int, seed: int)
         settings |= {"radius": min(70.0, 5.0 * steps)}
 
     def measure() -> dict[str, float]:
-        split = _split(n_users, seed)
-        return {"RMSE": split.score(make(name, epsilon, seed, settings).fit(split.train))}
+        return {"RMSE": synthetic_split(n_users, seed).fit_and_score(make(name, epsilon, seed, settings))}
 
     labels = {"method": method, "noise": noise, "steps": steps, "epsilon": epsilon, "seed": seed}
     return Cell(labels, {"experiment": "convergence", "users": n_users, "settings": settings}, measure)

@@ -27,6 +27,12 @@ def samples(data: str, seed: int, quick: bool, path: str | None) -> dict[str, Ra
     return dict(zip(WAYS, (train, *drawn), strict=True))
 
 
+def share_of_ratings(ratings: Ratings, share_of_movies: float) -> float:
+    """The part of all ratings that the most popular movies have."""
+    counts = np.sort(np.bincount(ratings.indices, minlength=ratings.n_items))[::-1]
+    return float(counts[: max(1, round(share_of_movies * len(counts)))].sum() / counts.sum())
+
+
 def cells(scale: Scale) -> list[Cell]:
     seed = scale.seeds()[0]
     return [
@@ -37,8 +43,7 @@ def cells(scale: Scale) -> list[Cell]:
 def _cell(data: str, way: str, share: float, seed: int, scale: Scale) -> Cell:
     def measure() -> dict[str, float]:
         sample = samples(data, seed, scale.quick, scale.path)[way]
-        counts = np.sort(np.bincount(sample.indices, minlength=sample.n_items))[::-1]
-        return {"share of ratings": float(counts[: max(1, round(share * len(counts)))].sum() / counts.sum())}
+        return {"share of ratings": share_of_ratings(sample, share)}
 
     labels = {"data": title_of(data), "ratings": way, "share of movies": share}
     return Cell(labels, {"experiment": "count-distribution", "quick": scale.quick, "seed": seed}, measure)

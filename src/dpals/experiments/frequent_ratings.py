@@ -1,9 +1,9 @@
 """Accuracy against the share of movies that is trained on, at several epsilons."""
 
-import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
+from dpals.experiments.count_distribution import share_of_ratings
 from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.pictures import label, legend, line, panels
 from dpals.experiments.tasks import data_of, load_split, method_cell
@@ -44,9 +44,7 @@ def _with_share(cell: Cell, data: str, seed: int, fraction: float, scale: Scale)
 
     def measure() -> dict[str, float]:
         train = load_split("ratings", data, seed, scale.quick, scale.path).train
-        counts = np.sort(np.bincount(train.indices, minlength=train.n_items))[::-1]
-        share = float(counts[: round(fraction * len(counts))].sum() / counts.sum())
-        return {**cell.measure(), "ratings": share}
+        return {**cell.measure(), "ratings": share_of_ratings(train, fraction)}
 
     return Cell(cell.labels, {**cell.settings, "with": "share"}, measure)
 

@@ -1,9 +1,7 @@
 """What accuracy to expect on data of a given size, from simulated data, at no cost in privacy."""
 
-import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dpals.errors import InputError
@@ -71,8 +69,6 @@ class Expected:
     score: float
     settings: dict[str, Any]
     """Arguments that are not the method's defaults."""
-    seconds: float
-    """Of one fit on the simulated data."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +91,6 @@ def make_plan(
     say(f"Simulating {size.users:,} users ...")
     ratings = movielens_like(size.users, size.items, size.ratings / size.users, seed=SEED)
     if task == "items":
-        from dataclasses import replace
-
         ratings = replace(ratings, values=None, rating_range=None)
     split = split_for(task, ratings, SEED)
     budget, lower = size.budget_for(epsilon, delta), METRICS[task] == "RMSE"
@@ -104,12 +98,11 @@ def make_plan(
 
     def tried(method: str, epsilon: float) -> Expected:
         say(f"Training {method} ...")
-        start = time.perf_counter()
         settings = settings_for(task, method, epsilon, small)
         if "rank" in settings:
             settings["rank"] = min(settings["rank"], size.items)
-        scored = split.score(make(method, epsilon, SEED, settings).fit(split.train))
-        return Expected(method, scored, settings, time.perf_counter() - start)
+        scored = split.fit_and_score(make(method, epsilon, SEED, settings))
+        return Expected(method, scored, settings)
 
     found = [tried(method, budget) for method in METHODS[task]]
     found.sort(key=lambda expected: expected.score if lower else -expected.score)
@@ -143,4 +136,4 @@ def draw_plan(plan: Plan, epsilon: float) -> "Figure":
 
 def significant(number: float) -> str:
     """A number for a table: three decimals, as more would only be noise of one simulation."""
-    return f"{number:.3f}" if math.isfinite(number) else "-"
+    return f"{number:.3f}"

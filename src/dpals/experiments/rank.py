@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.pictures import label, legend, line, panels
-from dpals.experiments.tasks import METRICS, data_of, method_cell
+from dpals.experiments.tasks import METRICS, data_of, method_cell, score_label
 from dpals.experiments.tradeoffs import EPSILONS
 
 TITLE = "DPALS with vectors of different length"
@@ -31,8 +31,7 @@ def draw(table: pl.DataFrame) -> dict[str, Figure]:
         here = table.filter(task=task)
         for number, rank in enumerate(RANKS):
             line(axis, here.filter(method="DPALS", rank=rank), "epsilon", METRICS[task], f"rank {rank}", number)
-        better = "lower" if METRICS[task] == "RMSE" else "higher"
-        label(axis, "epsilon (delta 1e-5)", f"test {METRICS[task]} ({better} is better)", EPSILONS)
+        label(axis, "epsilon (delta 1e-5)", score_label(task), EPSILONS)
     return {"rank": legend(figure, axes)}
 
 

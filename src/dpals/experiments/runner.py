@@ -27,7 +27,8 @@ def run(experiment: Experiment, scale: Scale, folder: Path, console: "Console", 
     home = folder / experiment.name
     home.mkdir(parents=True, exist_ok=True)
     rows = measure(experiment.cells(scale), folder / "cells.jsonl", console, experiment.name)
-    write(experiment, table_of(rows), home, command)
+    findings = write(experiment, table_of(rows), home, command)
+    console.print("\n".join(findings), markup=False, highlight=False)
     return home
 
 
@@ -67,8 +68,11 @@ def table_of(rows: list[Row]) -> "pl.DataFrame":
     return table.group_by(labels, maintain_order=True).agg(*(pl.col(name).mean() for name in numbers), *spreads)
 
 
-def write(experiment: Experiment, table: "pl.DataFrame", home: Path, command: str) -> None:
-    """Write ``table.csv``, the pictures, and ``README.md`` with claim, findings, pictures and the table."""
+def write(experiment: Experiment, table: "pl.DataFrame", home: Path, command: str) -> list[str]:
+    """Write ``table.csv``, the pictures, and ``README.md`` with claim, findings, pictures and the table.
+
+    Returns the findings, as lines of a list.
+    """
     import matplotlib.pyplot as plt
 
     table.write_csv(home / "table.csv")
@@ -77,10 +81,11 @@ def write(experiment: Experiment, table: "pl.DataFrame", home: Path, command: st
         figure.savefig(home / f"{name}.png", dpi=150, bbox_inches="tight")
         plt.close(figure)
     lines = [f"# {experiment.title}", "", f"**The paper:** {experiment.claim}", "", "**Measured:**", ""]
-    lines += [f"- {finding}" for finding in experiment.findings(table)]
-    lines += ["", *(f"![{name}]({name}.png)" for name in figures)]
+    findings = [f"- {finding}" for finding in experiment.findings(table)]
+    lines += [*findings, "", *(f"![{name}]({name}.png)" for name in figures)]
     lines += ["", *markdown(table), "", _provenance(command), ""]
     (home / "README.md").write_text("\n".join(lines), encoding="utf-8")
+    return findings
 
 
 def markdown(table: "pl.DataFrame") -> list[str]:
@@ -100,11 +105,15 @@ def _identity(cell: Cell) -> str:
 
 
 def _recall(memory: Path) -> dict[str, dict[str, float]]:
-    """What the file holds; a last line that was cut off is dropped."""
+    """What the file holds; a last line that was cut off is dropped, and ended so that others can follow."""
     known: dict[str, dict[str, float]] = {}
     if not memory.exists():
         return known
-    for line in memory.read_text(encoding="utf-8").splitlines():
+    text = memory.read_text(encoding="utf-8")
+    if text and not text.endswith("\n"):
+        with memory.open("a", encoding="utf-8") as file:
+            file.write("\n")
+    for line in text.splitlines():
         try:
             identity, numbers = json.loads(line)
         except ValueError:
@@ -115,8 +124,6 @@ def _recall(memory: Path) -> dict[str, dict[str, float]]:
 
 def _remember(memory: Path, identity: str, numbers: dict[str, float]) -> None:
     with memory.open("a", encoding="utf-8") as file:
-        if file.tell() and not memory.read_bytes().endswith(b"\n"):
-            file.write("\n")  # after a line that was cut off
         file.write(json.dumps([identity, numbers]) + "\n")
         file.flush()
         os.fsync(file.fileno())

@@ -34,8 +34,7 @@ def _cell(method: str, n_items: int, n_users: int, seed: int) -> Cell:
         settings["ridge"] = 8.0 * n_users / n_items  # as much as at 50,000 users and 1,000 items, for each rating
 
     def measure() -> dict[str, float]:
-        split = synthetic_split(n_users, seed, n_items)
-        return {"RMSE": split.score(make(method, EPSILON, seed, settings).fit(split.train))}
+        return {"RMSE": synthetic_split(n_users, seed, n_items).fit_and_score(make(method, EPSILON, seed, settings))}
 
     labels = {"method": method, "items": n_items, "users, simulated": n_users, "seed": seed}
     return Cell(labels, {"experiment": "sample-complexity", "settings": settings}, measure)

@@ -16,6 +16,18 @@ NOT_PRIVATE = ("ALS", "StagewiseALS", "TraceNorm")
 AS_PUBLISHED = "DPFrankWolfe as published"
 """Frank-Wolfe with the bound on users that its paper has; `product_clip`, which is ours, gives it a tighter one."""
 
+_ROUNDS: Settings = {
+    "rank": 6,
+    "steps": 2,
+    "user_ridge": 1.0,
+    "user_exponent": 0.0,
+    "item_exponent": 0.0,
+    "row_clip": 1.3,
+    "entry_clip": 3.0,
+    "frequent_fraction": 1.0,
+    "centre": False,
+    "start_scale": 0.15,
+}
 _WALK: Settings = {"frequent_fraction": 1.0, "centre": False, "user_shrinkage": None}
 _WALK_PRIVATE: Settings = {"radius": 70.0, "power_steps": 4}
 _DESCENT: Settings = {"rank": 4, "steps": 40, "user_ridge": 1.5, "start_scale": 0.05}
@@ -31,38 +43,14 @@ _LANGEVIN: Settings = {
 _SYNTHETIC: Tuned = {
     "ALS": {None: {"rank": 5, "steps": 10, "ridge": 0.01, "biases": False}},
     "DPALS": {
-        None: {
-            "rank": 6,
-            "steps": 2,
-            "user_ridge": 1.0,
-            "user_exponent": 0.0,
-            "item_exponent": 0.0,
-            "row_clip": 1.3,
-            "entry_clip": 3.0,
-            "ratings_per_user": 260,
-            "sampling": "uniform",
-            "frequent_fraction": 1.0,
-            "centre": False,
-            "start_scale": 0.15,
-        },
+        None: {**_ROUNDS, "ratings_per_user": 260, "sampling": "uniform"},
         1: {"ridge": 1600.0},
         5: {"ridge": 400.0},
         10: {"ridge": 300.0},
         20: {"ridge": 200.0},
     },
     "AdaDPALS": {
-        None: {
-            "rank": 6,
-            "steps": 2,
-            "user_ridge": 1.0,
-            "user_exponent": 0.0,
-            "item_exponent": 0.0,
-            "row_clip": 1.3,
-            "entry_clip": 3.0,
-            "frequent_fraction": 1.0,
-            "centre": False,
-            "start_scale": 0.15,
-        },
+        None: _ROUNDS,
         1: {"ridge": 100.0},
         5: {"ridge": 25.0},
         10: {"ridge": 20.0},

@@ -28,6 +28,10 @@ class Split:
     train: Ratings
     score: Callable[[Estimator], float]
 
+    def fit_and_score(self, method: Estimator) -> float:
+        """How good a method is that is trained here."""
+        return self.score(method.fit(self.train))
+
 
 def data_of(task: str, scale: Scale) -> tuple[str, ...]:
     """The data sets that a task runs on: those asked for, or simulated data and MovieLens 1M where it is.
@@ -46,6 +50,11 @@ def data_of(task: str, scale: Scale) -> tuple[str, ...]:
 def title_of(data: str) -> str:
     """The name of a data set for people: simulated data always says so."""
     return {SIMULATED: "movielens_like, simulated", "ml-1m": "MovieLens 1M"}.get(data, data.upper())
+
+
+def score_label(task: str) -> str:
+    """What stands beside an axis with scores."""
+    return f"test {METRICS[task]} ({'lower' if METRICS[task] == 'RMSE' else 'higher'} is better)"
 
 
 @lru_cache(maxsize=1)
@@ -77,6 +86,7 @@ def split_for(task: str, ratings: Ratings, seed: int) -> Split:
     return Split(parts.train, lambda method: score(method, parts.test))
 
 
+@lru_cache(maxsize=1)
 def synthetic_split(n_users: int, seed: int, n_items: int = 1000) -> Split:
     """The paper's synthetic task."""
     task = simulate.paper_synthetic(n_users, n_items, seed=seed)
@@ -110,7 +120,7 @@ def method_cell(
 
     def measure() -> dict[str, float]:
         split = load_split(task, data, seed, scale.quick, scale.path)
-        return {METRICS[task]: split.score(make(method, epsilon, seed, settings).fit(split.train))}
+        return {METRICS[task]: split.fit_and_score(make(method, epsilon, seed, settings))}
 
     shown = {"task": task, "data": title_of(data), "method": method, "epsilon": epsilon, **(labels or {}), "seed": seed}
     return Cell(shown, {"quick": scale.quick, "settings": settings}, measure)

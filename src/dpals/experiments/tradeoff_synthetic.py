@@ -1,7 +1,5 @@
 """Accuracy against epsilon on the paper's synthetic task, for several numbers of users."""
 
-from functools import lru_cache
-
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
@@ -9,16 +7,11 @@ from matplotlib.figure import Figure
 from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.pictures import label, legend, line, panels
 from dpals.experiments.settings import AS_PUBLISHED, make, settings_for
-from dpals.experiments.tasks import Split, synthetic_split
+from dpals.experiments.tasks import synthetic_split
 from dpals.experiments.tradeoffs import EPSILONS, listed
 
 TITLE = "Synthetic task of the paper, simulated"
 METHODS = ("DPALS", "DPFrankWolfe", AS_PUBLISHED, "AdaDPALS", "PooledDPALS")
-
-
-@lru_cache(maxsize=1)
-def _split(n_users: int, seed: int) -> Split:
-    return synthetic_split(n_users, seed)
 
 
 def cells(scale: Scale) -> list[Cell]:
@@ -36,8 +29,7 @@ def _cell(n_users: int, method: str, epsilon: float, seed: int) -> Cell:
     settings = settings_for("synthetic", method, epsilon)
 
     def measure() -> dict[str, float]:
-        split = _split(n_users, seed)
-        return {"RMSE": split.score(make(method, epsilon, seed, settings).fit(split.train))}
+        return {"RMSE": synthetic_split(n_users, seed).fit_and_score(make(method, epsilon, seed, settings))}
 
     labels = {"users, simulated": n_users, "method": method, "epsilon": epsilon, "seed": seed}
     return Cell(labels, {"task": "synthetic", "settings": settings}, measure)

@@ -7,23 +7,20 @@ from matplotlib.figure import Figure
 
 from dpals.experiments.experiment import Cell, Scale
 from dpals.experiments.pictures import label, legend, level, line, panels
-from dpals.experiments.tasks import METRICS, data_of, method_cell
+from dpals.experiments.settings import NOT_PRIVATE
+from dpals.experiments.tasks import METRICS, data_of, method_cell, score_label
 
 EPSILONS = (1.0, 5.0, 10.0, 20.0)
+_OF_RATINGS = (
+    "PooledDPALS", "AdaDPALS", "DPALS", "DPSGD", "SGLD", "DPSVD", "DPFrankWolfe", "PrivateBiases", "ItemMean",
+)  # fmt: skip
+_LEVELS_OF_RATINGS = ("ALS", "TraceNorm", "UserMean", "GlobalMean")
 PRIVATE = {
-    "ratings": (
-        "PooledDPALS", "AdaDPALS", "DPALS", "DPSGD", "SGLD", "DPSVD", "DPFrankWolfe", "PrivateBiases", "ItemMean",
-    ),
-    "top400": (
-        "PooledDPALS", "AdaDPALS", "DPALS", "DPSGD", "SGLD", "DPSVD", "DPFrankWolfe", "PrivateBiases", "ItemMean",
-    ),
+    "ratings": _OF_RATINGS,
+    "top400": _OF_RATINGS,
     "items": ("PooledDPALS", "AdaDPALS", "DPALS", "Popularity"),
-}  # fmt: skip
-LEVELS = {
-    "ratings": ("ALS", "TraceNorm", "UserMean", "GlobalMean"),
-    "top400": ("ALS", "TraceNorm", "UserMean", "GlobalMean"),
-    "items": ("ALS",),
 }
+LEVELS = {"ratings": _LEVELS_OF_RATINGS, "top400": _LEVELS_OF_RATINGS, "items": ("ALS",)}
 """Methods that are drawn as one line: they are not private, or the noise is too little to see."""
 
 
@@ -49,13 +46,12 @@ def draw_tradeoff(table: pl.DataFrame, task: str, title: str) -> Figure:
             line(axis, here.filter(method=method), "epsilon", METRICS[task], method)
         for number, method in enumerate(LEVELS[task]):
             level(axis, here.filter(method=method)[METRICS[task]].item(), level_name(method), number)
-        better = "lower" if METRICS[task] == "RMSE" else "higher"
-        label(axis, "epsilon (delta 1e-5)", f"test {METRICS[task]} ({better} is better)", EPSILONS)
+        label(axis, "epsilon (delta 1e-5)", score_label(task), EPSILONS)
     return legend(figure, axes)
 
 
 def level_name(method: str) -> str:
-    return f"{method}, not private" if method in ("ALS", "TraceNorm") else method
+    return f"{method}, not private" if method in NOT_PRIVATE else method
 
 
 def lookup(table: pl.DataFrame, number: str, **labels: str | float) -> float:

@@ -37,7 +37,7 @@ def _cell(data: str, method: str, n_users: int, epsilon: float, seed: int, scale
     def measure() -> dict[str, float]:
         ratings = load_ratings("top400", data, seed, scale.quick, scale.path)
         split = split_for("top400", keep_users(ratings, np.arange(ratings.n_users) < n_users), seed)
-        return {"RMSE": split.score(make(method, epsilon, seed, settings).fit(split.train))}
+        return {"RMSE": split.fit_and_score(make(method, epsilon, seed, settings))}
 
     labels = {"data": title_of(data), "method": method, "users": n_users, "epsilon": epsilon, "seed": seed}
     return Cell(labels, {"experiment": "users", "quick": scale.quick, "settings": settings}, measure)
