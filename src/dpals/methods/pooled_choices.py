@@ -20,6 +20,7 @@ Doubles = NDArray[np.float64]
 
 _LEAST = 0.3  # weight of an item that may be noise alone, in standard deviations of the noise
 _TYPICAL_VARIANCE = 0.1  # of a coordinate of the factors
+_CONSTANT = 0.7  # the coordinate beside a user's vector, which shows how far users were scaled down
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ def train_choices(ratings: Ratings, settings: ChoiceSettings, door: Door) -> tup
     for number, cost in enumerate(costs.steps if rank and can_learn else (), 1):
         problem = _model(ratings, factors, offsets).user_problem()
         assert isinstance(problem, ChoiceProblem)
-        sums = release_step(people, problem, rank, settings.clip, known.breadth, door, cost, f"step {number}")
+        name = f"step {number}"
+        sums = release_step(people, problem, rank, _CONSTANT, settings.clip, known.breadth, door, cost, name)
         moments, pooled = sums.moments[:, :rank], sums.pooled
         moments = moments - weights[:, None] * (moments.sum(axis=0) / weights.sum())
         # A user's vector has seen the item itself, which pulls it by its uncertainty times the factors.

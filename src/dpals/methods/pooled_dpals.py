@@ -11,7 +11,6 @@ from dpals.methods.constraints import check_arguments
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.pooled_choices import ChoiceSettings, train_choices
 from dpals.methods.pooled_releases import (
-    CONSTANT,
     Catalogue,
     release_catalogue,
     release_features,
@@ -31,6 +30,7 @@ from dpals.release.mechanism import Door
 Doubles = NDArray[np.float64]
 
 _START = 0.045  # root mean square of the first factors, as a share of half the rating range
+_CONSTANT = 1.6  # the coordinate beside a user's vector that learns biases
 _MORE_WEIGHT = 0.15  # share of the rest that goes to weights of items where there is nothing but biases to learn
 _STEPS = {"ratings": 10, "choices": 4}
 _WEIGHT_EXPONENT = {"ratings": 0.3, "choices": 0.15}
@@ -129,7 +129,7 @@ class PooledDPALS(PrivateEstimator):
         weight_exponent: float | None = None,
         clip: float = 0.5,
         noise_scale: float = 0.33,
-        taste_scale: float = 0.2,
+        taste_scale: float = 0.1,
         bias_scale: float = 0.25,
         user_bias_ridge: float = 3.0,
         caution: float = 0.3,
@@ -255,9 +255,9 @@ class PooledDPALS(PrivateEstimator):
         problem = self._model(people.ratings, progress).user_problem()
         assert isinstance(problem, UserProblem)
         scale = self.clip * self.noise_scale * half_range(people.ratings)
-        sums = release_step(people, problem, rank, scale, known.breadth, door, cost, name)
+        sums = release_step(people, problem, rank, _CONSTANT, scale, known.breadth, door, cost, name)
         moments, pooled, noise = sums.moments, sums.pooled, sums.noise
-        self._learn_biases(progress, known, moments[:, rank], pooled.scale * CONSTANT, noise, people.ratings)
+        self._learn_biases(progress, known, moments[:, rank], pooled.scale * _CONSTANT, noise, people.ratings)
         if rank:
             add_moments(progress.about_factors, moments[:, :rank], progress.factors, pooled, noise, self.caution)
             basis = pooled.whitening()

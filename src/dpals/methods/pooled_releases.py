@@ -20,7 +20,6 @@ from dpals.release.mechanism import Door
 Doubles = NDArray[np.float64]
 
 _WIDEST = 20.0  # users whose weights add up to more count as this in pooled sums; about 400 ratings
-CONSTANT = 0.7  # the coordinate beside a user's vector that learns biases; vectors have unit variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,17 +96,21 @@ def release_step(
     people: Participants,
     problem: UserProblem | ChoiceProblem,
     rank: int,
+    constant: float,
     scale: float,
     breadth: float,
     door: Door,
     cost: StepCosts,
     name: str,
 ) -> StepSums:
-    """Residual times vector for every item, with a user's clip in units of `scale` times the length of a vector."""
+    """Residual times vector for every item, with a user's clip in units of `scale` times the length of a vector.
+
+    `constant` is the coordinate beside a user's vector, whose own coordinates have unit variance.
+    """
     # A user's vector has unit variance in each direction, of which about half is known to the user.
-    length = np.sqrt(rank / 2 + CONSTANT**2)
+    length = np.sqrt(rank / 2 + constant**2)
     bounds = Bounds(moments=scale * length, gram=length**2 / 2, covariance=0.3 * np.sqrt(rank))
-    offers = people.step_offers(problem, rank, CONSTANT, bounds)
+    offers = people.step_offers(problem, rank, constant, bounds)
 
     query = Query(f"Gram matrix of all users, {name}", 1, bounds.gram, "symmetric", rank + 1)
     gram = door.release(query, offers.gram, cost.gram)[0]
@@ -125,4 +128,4 @@ def release_step(
     )
     moments = door.release(query, offers.moments, cost.moments)
     noise = door.releases[-1].sigma
-    return StepSums(moments, noise, PooledGram.of(gram, covariance, breadth, CONSTANT))
+    return StepSums(moments, noise, PooledGram.of(gram, covariance, breadth, constant))
