@@ -19,6 +19,7 @@ import time
 import numpy as np
 
 import dpals
+from dpals.experiments.experiment import Scale
 from dpals.experiments.settings import AS_PUBLISHED, NOT_PRIVATE, make, settings_for
 from dpals.experiments.tasks import SIMULATED, load_split, synthetic_split
 from scores import read_ml1m, show
@@ -95,7 +96,7 @@ def one(part: str, system: str) -> None:
     seconds = []
     _warm_up(system)
     for seed in SEEDS:
-        split = load_split(task, data, seed, False, None)
+        split = load_split(task, data, seed, Scale())
         for epsilon in EPSILONS[:1] if system in SAME_AT_ALL else EPSILONS:
             method = make(system, epsilon, seed, settings_for(task, system, epsilon, small=data == "ml-1m"))
             start = time.perf_counter()

@@ -1,6 +1,7 @@
 """Every experiment draws and finds something, whatever was measured; the quick ones run."""
 
 import io
+import os
 import time
 
 import matplotlib.pyplot as plt
@@ -9,13 +10,17 @@ import polars as pl
 import pytest
 from rich.console import Console
 
+import dpals
+from dpals.errors import InputError
+from dpals.evaluation.splits import pairs
 from dpals.experiments import NAMES, find
 from dpals.experiments.convergence import epsilon_after
 from dpals.experiments.experiment import Scale
 from dpals.experiments.initialization import subspace_error
 from dpals.experiments.runner import run, table_of, write
 from dpals.experiments.sample_complexity import GOAL, exponent, users_needed
-from dpals.simulate import paper_synthetic
+from dpals.experiments.tasks import load_ratings
+from dpals.simulate import movielens_like, paper_synthetic
 
 ONLY_SIMULATED = {True: Scale(quick=True, data=("simulated",)), False: Scale(data=("simulated",))}
 
@@ -62,10 +67,59 @@ def test_simulated_data_says_so():
 
 
 def test_data_that_a_task_does_not_have_is_refused():
-    with pytest.raises(ValueError, match="not on 'ml-20m'"):
+    with pytest.raises(InputError, match="runs on ml-10m, not on ml-20m"):
         find("tradeoff-ratings").cells(Scale(data=("ml-20m",)))
+    with pytest.raises(InputError, match=r"'nothing\.csv' is neither simulated, ml-100k"):
+        find("tradeoff-ratings").cells(Scale(data=("nothing.csv",)))
     with pytest.raises(ValueError, match="no experiment 'tradeof'"):
         find("tradeof")
+
+
+@pytest.fixture
+def own_file(tmp_path):
+    """Marks from 1 to 10, of 300 users."""
+    ratings = movielens_like(300, 60, 25, seed=3)
+    path = tmp_path / "marks.csv"
+    columns = {"user": ratings.rows, "item": ratings.indices, "rating": 2 * ratings.values}
+    pl.DataFrame(columns).write_csv(path)
+    return path
+
+
+def test_own_data(own_file):
+    """The same protocol, scored like a fit by hand; a file that has changed is measured again."""
+    scale = Scale(quick=True, data=(str(own_file),), rating_range=(1, 10))
+    cells = {cell.labels["method"]: cell for cell in find("tradeoff-ratings").cells(scale)}
+    cell = cells["UserMean"]
+    assert cell.labels["data"] == "marks.csv"
+    parts = dpals.datasets.split("ml-10m", dpals.read_ratings(own_file, rating_range=(1, 10)), seed=21)
+    model = dpals.UserMean(insecure_seed=21).fit(parts.train)
+    predicted = model.predict(parts.train, *pairs(parts.test.target))
+    by_hand = np.sqrt(np.mean((predicted - parts.test.target.values) ** 2))
+    assert cell.measure()["RMSE"] == pytest.approx(by_hand)
+
+    assert len(load_ratings("items", str(own_file), 21, scale).indices) < len(parts.train.indices)  # 8 to 10 are liked
+    os.utime(own_file, (1, 1))
+    changed = {cell.labels["method"]: cell for cell in find("tradeoff-ratings").cells(scale)}["UserMean"]
+    assert changed.labels == cell.labels
+    assert changed.settings != cell.settings
+
+
+def test_own_data_needs_ratings_and_their_range(own_file):
+    with pytest.raises(InputError, match="need rating_range"):
+        find("tradeoff-ratings").cells(Scale(quick=True, data=(str(own_file),)))
+    clicks = own_file.with_name("clicks.csv")
+    pl.read_csv(own_file).drop("rating").write_csv(clicks)
+    scale = Scale(quick=True, data=(str(clicks),))
+    with pytest.raises(InputError, match="has no ratings to predict"):
+        load_ratings("ratings", str(clicks), 21, scale)
+    assert load_ratings("items", str(clicks), 21, scale).is_implicit
+
+
+def test_too_few_users_to_leave_some_out(own_file):
+    scale = Scale(quick=True, data=(str(own_file),), rating_range=(1, 10))
+    experiment = find("users")
+    rows = [{**cell.labels, "RMSE": 1.0} for cell in experiment.cells(scale)]
+    assert experiment.findings(table_of(rows)) == ["Not tested: there are too few users, 300."]
 
 
 @pytest.mark.parametrize("name", ["count-distribution", "count-histograms"])
@@ -105,8 +159,6 @@ def test_subspace_error_is_the_sine_of_the_largest_angle():
 
 def test_epsilon_of_the_steps_is_what_a_fit_states():
     """The vertical scale of the convergence picture, against the statement of DPALS with that noise."""
-    import dpals
-
     train = paper_synthetic(300, 100, seed=1).train
     model = dpals.DPALS(
         None,

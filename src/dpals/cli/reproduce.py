@@ -16,10 +16,12 @@ from dpals.experiments import NAMES
 @click.option(
     "--data",
     multiple=True,
-    help="Data to run on: simulated, ml-100k, ml-1m, ml-10m, ml-20m; may be repeated. By default simulated and, where "
-    "it is found, ml-1m.",
+    metavar="NAME|FILE",
+    help="Data to run on: simulated, ml-100k, ml-1m, ml-10m, ml-20m, or a file with your own ratings; may be repeated. "
+    "By default simulated and, where it is found, ml-1m.",
 )
-@click.option("--path", type=click.Path(exists=True), help="Where real data is, if not in the usual folder.")
+@click.option("--rating-range", nargs=2, type=float, help="Lowest and highest possible rating in your own files.")
+@click.option("--path", type=click.Path(exists=True), help="Where MovieLens is, if not in the usual folder.")
 @click.option("--fresh", is_flag=True, help="Forget what earlier runs have measured.")
 @click.option(
     "-o",
@@ -35,6 +37,7 @@ def command(
     everything: bool,
     quick: bool,
     data: tuple[str, ...],
+    rating_range: tuple[float, float] | None,
     path: str | None,
     fresh: bool,
     output: Path,
@@ -43,6 +46,8 @@ def command(
 
     Each writes a table, pictures, and what the paper claims next to what was measured. A run that was stopped goes on
     where it stopped.
+
+    Results are exact and not private: on your own data they are for your eyes only.
     """
     if show_list:
         width = max(map(len, NAMES))
@@ -59,8 +64,9 @@ def command(
     if fresh:
         (output / "cells.jsonl").unlink(missing_ok=True)
     console = Console(soft_wrap=True)
-    scale = Scale(quick, data or None, path)
+    scale = Scale(quick, data or None, path, rating_range)
     for name in NAMES if everything else names:
         options = ["--quick"] * quick + [part for one in data for part in ("--data", one)]
+        options += ["--rating-range", *map(str, rating_range)] if rating_range else []
         home = run(find(name), scale, output, console, shlex.join(["dpals", "reproduce", name, *options]))
         console.print(f"{home / 'README.md'}\n", markup=False, highlight=False)

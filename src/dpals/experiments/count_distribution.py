@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.pictures import label, legend, line, panels
-from dpals.experiments.tasks import data_of, load_split, title_of
+from dpals.experiments.tasks import data_of, identity_of, load_split, title_of
 from dpals.private.sampling import least_counted, uniform_sample
 from dpals.ratings import Ratings
 
@@ -19,9 +19,9 @@ WAYS = ("all ratings", "uniform sample", "adaptive sample")
 
 
 @lru_cache(maxsize=2)
-def samples(data: str, seed: int, quick: bool, path: str | None) -> dict[str, Ratings]:
+def samples(data: str, seed: int, scale: Scale) -> dict[str, Ratings]:
     """The training ratings, and 50 of each user, drawn in two ways. Counts here are exact."""
-    train = load_split("ratings", data, seed, quick, path).train
+    train = load_split("ratings", data, seed, scale).train
     counts = np.bincount(train.indices, minlength=train.n_items).astype(np.float64)
     drawn = uniform_sample(train, SAMPLE_SIZE, seed), least_counted(train, counts, SAMPLE_SIZE)
     return dict(zip(WAYS, (train, *drawn), strict=True))
@@ -42,11 +42,11 @@ def cells(scale: Scale) -> list[Cell]:
 
 def _cell(data: str, way: str, share: float, seed: int, scale: Scale) -> Cell:
     def measure() -> dict[str, float]:
-        sample = samples(data, seed, scale.quick, scale.path)[way]
+        sample = samples(data, seed, scale)[way]
         return {"share of ratings": share_of_ratings(sample, share)}
 
     labels = {"data": title_of(data), "ratings": way, "share of movies": share}
-    return Cell(labels, {"experiment": "count-distribution", "quick": scale.quick, "seed": seed}, measure)
+    return Cell(labels, {"experiment": "count-distribution", **identity_of(data, scale), "seed": seed}, measure)
 
 
 def draw(table: pl.DataFrame) -> dict[str, Figure]:

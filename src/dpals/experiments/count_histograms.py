@@ -10,21 +10,19 @@ from numpy.typing import NDArray
 from dpals.experiments.count_distribution import WAYS, samples
 from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.pictures import panels
-from dpals.experiments.tasks import data_of, title_of
+from dpals.experiments.tasks import data_of, identity_of, title_of
 
 TITLE = "Counts of users against counts of movies, over all ratings"
 BINS = 8
 
 
 @lru_cache(maxsize=6)
-def _histogram(
-    data: str, way: str, seed: int, quick: bool, path: str | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+def _histogram(data: str, way: str, seed: int, scale: Scale) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """The share of the ratings in each bin of (user count, movie count), the bins' edges, and the correlation.
 
     Counts are those in all ratings, whatever the sample. The bins are octaves up to the largest count.
     """
-    drawn = samples(data, seed, quick, path)
+    drawn = samples(data, seed, scale)
     train, sample = drawn[WAYS[0]], drawn[way]
     users = np.diff(train.indptr)[sample.rows]
     movies = np.bincount(train.indices, minlength=train.n_items)[sample.indices]
@@ -45,7 +43,7 @@ def cells(scale: Scale) -> list[Cell]:
 
 def _cell(data: str, way: str, user_bin: int, movie_bin: int, seed: int, scale: Scale) -> Cell:
     def measure() -> dict[str, float]:
-        joint, edges, correlation = _histogram(data, way, seed, scale.quick, scale.path)
+        joint, edges, correlation = _histogram(data, way, seed, scale)
         return {
             "users with at least": float(edges[0, user_bin]),
             "movies with at least": float(edges[1, movie_bin]),
@@ -54,7 +52,7 @@ def _cell(data: str, way: str, user_bin: int, movie_bin: int, seed: int, scale: 
         }
 
     labels = {"data": title_of(data), "ratings": way, "user bin": user_bin, "movie bin": movie_bin}
-    return Cell(labels, {"experiment": "count-histograms", "quick": scale.quick, "seed": seed}, measure)
+    return Cell(labels, {"experiment": "count-histograms", **identity_of(data, scale), "seed": seed}, measure)
 
 
 def draw(table: pl.DataFrame) -> dict[str, Figure]:

@@ -16,9 +16,11 @@ class Scale:
     quick: bool = False
     """Small data and few seeds: under a minute, to see that it works."""
     data: tuple[str, ...] | None = None
-    """Names of data sets, ``simulated`` or those of `dpals.datasets`; None for those that the experiment has."""
+    """Names of data sets, ``simulated`` or those of `dpals.datasets`, or files; None for what the experiment has."""
     path: str | None = None
-    """Where the real data is, if not in the usual folder."""
+    """Where MovieLens is, if not in the usual folder."""
+    rating_range: tuple[float, float] | None = None
+    """Lowest and highest possible rating in the files."""
 
     def seeds(self, full: int = 3) -> range:
         """Seeds of data, split and noise, from 21: settings were tuned on seeds below."""

@@ -43,7 +43,7 @@ def _with_share(cell: Cell, data: str, seed: int, fraction: float, scale: Scale)
     """The same cell, with the share of all ratings that the most popular movies have."""
 
     def measure() -> dict[str, float]:
-        train = load_split("ratings", data, seed, scale.quick, scale.path).train
+        train = load_split("ratings", data, seed, scale).train
         return {**cell.measure(), "ratings": share_of_ratings(train, fraction)}
 
     return Cell(cell.labels, {**cell.settings, "with": "share"}, measure)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.pictures import label, legend, line, panels
 from dpals.experiments.settings import make, settings_for
-from dpals.experiments.tasks import data_of, load_ratings, split_for, title_of
+from dpals.experiments.tasks import FEW_USERS, count_users, data_of, identity_of, load_ratings, split_for, title_of
 from dpals.experiments.tradeoffs import listed
 from dpals.private.sampling import keep_users
 
@@ -17,11 +17,13 @@ TITLE = "Fewer users, the 400 most popular movies"
 EPSILONS = (1.0, 5.0, 20.0)
 METHODS = ("PooledDPALS", "DPALS")
 PAPER = 16_000
+SIZES = (1_000, 4_000, 8_000, PAPER, 32_000)
 
 
 def cells(scale: Scale) -> list[Cell]:
     data = data_of("top400", scale)[0]
-    sizes = (1_000, 3_000) if scale.quick else (4_000, 8_000, PAPER, 32_000, 69_878)
+    n_users = count_users(data, scale)
+    sizes = (*(size for size in SIZES if size < n_users), n_users)
     return [
         _cell(data, method, n_users, epsilon, seed, scale)
         for seed in scale.seeds()
@@ -32,15 +34,15 @@ def cells(scale: Scale) -> list[Cell]:
 
 
 def _cell(data: str, method: str, n_users: int, epsilon: float, seed: int, scale: Scale) -> Cell:
-    settings = settings_for("top400", method, epsilon, small=n_users < PAPER)
+    settings = settings_for("top400", method, epsilon, small=n_users < FEW_USERS)
 
     def measure() -> dict[str, float]:
-        ratings = load_ratings("top400", data, seed, scale.quick, scale.path)
+        ratings = load_ratings("top400", data, seed, scale)
         split = split_for("top400", keep_users(ratings, np.arange(ratings.n_users) < n_users), seed)
         return {"RMSE": split.fit_and_score(make(method, epsilon, seed, settings))}
 
     labels = {"data": title_of(data), "method": method, "users": n_users, "epsilon": epsilon, "seed": seed}
-    return Cell(labels, {"experiment": "users", "quick": scale.quick, "settings": settings}, measure)
+    return Cell(labels, {"experiment": "users", **identity_of(data, scale), "settings": settings}, measure)
 
 
 def draw(table: pl.DataFrame) -> dict[str, Figure]:
@@ -58,6 +60,8 @@ def draw(table: pl.DataFrame) -> dict[str, Figure]:
 
 def findings(table: pl.DataFrame) -> list[str]:
     sizes = table["users"].unique().sort().to_list()
+    if len(sizes) == 1:
+        return [f"Not tested: there are too few users, {sizes[0]:,}."]
     some = PAPER if PAPER in sizes else sizes[0]
     result = []
     for epsilon in EPSILONS:

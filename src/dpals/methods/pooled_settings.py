@@ -11,7 +11,6 @@ from dpals.release.accounting import Budget
 Doubles = NDArray[np.float64]
 
 _LARGEST_RANK = 32
-_LEAST_SIGNAL = 7.0  # below it factors cost more than they tell
 
 CONSTRAINTS: dict[str, Within] = {
     "rank": Within(low=0, closed=True, whole=True, optional=True),
@@ -110,23 +109,20 @@ def rises_above(weights: Doubles, noise: float) -> bool:
 def suitable_rank(weights: Doubles, noise: float, budget: Budget) -> int:
     """The rank that did best on simulated data, from released weights of the items.
 
-    The signal is the weight of the item that a typical rating is about, in units of the noise of a release of
-    bound 1 that costs everything. Where it is small, biases alone do better.
+    Where the signal is small, biases alone do better.
 
     Examples
     --------
     >>> weights = np.full(1000, 300.0)
-    >>> [suitable_rank(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 1.0, 10.0)]
-    [0, 6, 14]
+    >>> [suitable_rank(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 0.2, 1.0, 10.0)]
+    [0, 2, 6, 14]
     """
-    squares = np.sum(weights**2) - len(weights) * noise**2
-    typical = max(float(squares), 0.0) / max(float(np.maximum(weights, 0.0).sum()), 1e-9)
-    signal = budget.mu * typical
-    return 0 if signal < _LEAST_SIGNAL else min(round(1.1 * signal**0.4), _LARGEST_RANK)
+    signal = _signal(weights, noise, budget)
+    return 0 if signal < 10 else min(round(0.17 * signal**0.8), round(1.1 * signal**0.4), _LARGEST_RANK)
 
 
 def choice_rank(weights: Doubles, noise: float, budget: Budget) -> int:
-    """The same for implicit feedback, which shows more of people's tastes: about 2.5 times as many, and at most 31.
+    """The same for implicit feedback, which shows more of people's tastes: at most 31.
 
     It is one less than a multiple of 8, as vectors with one number more are fast to compute with.
 
@@ -136,5 +132,11 @@ def choice_rank(weights: Doubles, noise: float, budget: Budget) -> int:
     >>> [choice_rank(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 1.0, 10.0)]
     [0, 15, 31]
     """
-    rank = suitable_rank(weights, noise, budget)
-    return min(8 * -(-(5 * rank // 2 + 1) // 8), _LARGEST_RANK) - 1 if rank else 0
+    signal = _signal(weights, noise, budget)
+    return 0 if signal < 7 else min(8 * -(-(5 * round(1.1 * signal**0.4) // 2 + 1) // 8), _LARGEST_RANK) - 1
+
+
+def _signal(weights: Doubles, noise: float, budget: Budget) -> float:
+    """Weight of the item that a typical rating is about, in the noise of a release of bound 1 that costs everything."""
+    squares = np.sum(weights**2) - len(weights) * noise**2
+    return budget.mu * max(float(squares), 0.0) / max(float(np.maximum(weights, 0.0).sum()), 1e-9)
