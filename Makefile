@@ -33,11 +33,11 @@ lint: install ## ruff, mypy --strict, the contract between the three rooms
 
 bench: install ## speed and memory, printed as tables
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/compared.py
 
 quality: install ## accuracy against our goals, some hours
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/pooled_quality.py
-	$(BIN)/python benchmarks/compared.py
 
 mutants: install ## plant bugs that would break privacy; every one must be caught
 	$(BIN)/python tests/privacy/mutants.py

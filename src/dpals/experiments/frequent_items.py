@@ -26,7 +26,7 @@ def cells(scale: Scale) -> list[Cell]:
             frequent_fraction=fraction,
             rank=rank,
         )
-        for seed in scale.seeds(2)
+        for seed in scale.seeds(1)
         for rank in RANKS
         for fraction in FRACTIONS
     ]

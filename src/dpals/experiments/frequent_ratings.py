@@ -10,7 +10,7 @@ from dpals.experiments.tasks import data_of, load_split, method_cell
 from dpals.experiments.tradeoffs import EPSILONS
 
 TITLE = "Training on frequent movies only"
-FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 
 
 def cells(scale: Scale) -> list[Cell]:

@@ -8,7 +8,7 @@ from dpals.experiments.pictures import label, legend, line, panels
 from dpals.experiments.tasks import data_of, method_cell
 
 TITLE = "Exponents of the regularisation, epsilon 10"
-FRACTIONS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+FRACTIONS = (0.1, 0.2, 0.4, 1.0)
 EXPONENTS = ((0.0, 0.0), (0.0, 0.5), (1.0, 0.0), (1.0, 0.5), (1.0, 1.0))
 USUAL = (1.0, 0.5)
 
