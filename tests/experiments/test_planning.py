@@ -13,16 +13,22 @@ def test_small_data_is_simulated_at_its_own_size():
 
 
 @pytest.mark.parametrize(
-    ("users", "items", "ratings"), [(70_000, 10_000, 10_000_000), (10**7, 100, 10**8), (10**6, 10**5, 10**7)]
+    ("users", "items", "ratings"),
+    [(70_000, 10_000, 10_000_000), (10**7, 100, 10**8), (10**6, 10**5, 10**7), (10**6, 20_000, 10**8)],
 )
-def test_large_data_is_simulated_with_fewer_users_and_less_noise_in_proportion(users, items, ratings):
+def test_large_data_is_simulated_smaller_and_with_less_noise_in_proportion(users, items, ratings):
+    """Each user has as many ratings, and what an item has of them rises as far above the noise."""
     size = Size.of(users, items, ratings)
-    assert size.items == items
+    assert size.items <= items
     assert size.ratings / size.users == pytest.approx(ratings / users, rel=0.01)
     assert size.ratings <= 1.01 * MOST_RATINGS
     assert size.users * size.items <= max(1.01 * MOST_CELLS, 500 * items)
     mu = accounting.mu(size.budget_for(1.0, 1e-6), 1e-6)
-    assert mu * size.users == pytest.approx(accounting.mu(1.0, 1e-6) * users, rel=1e-6)
+    assert mu * size.ratings / size.items == pytest.approx(accounting.mu(1.0, 1e-6) * ratings / items, rel=0.01)
+
+
+def test_a_catalogue_of_which_users_have_much_is_not_simulated_smaller():
+    assert Size.of(10**7, 100, 10**8).items == 100
 
 
 @pytest.mark.parametrize("wrong", [(50, 100, 1_000), (1_000, 5, 2_000), (1_000, 100, 100), (1_000, 100, 100_001)])

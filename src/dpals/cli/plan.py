@@ -48,10 +48,10 @@ def command(users: int, items: int, ratings: int, epsilon: float, delta: float, 
     best = plan.methods[0].method
     others = ", ".join(f"{significant(score)} at {at:g}" for at, score in plan.best_at.items())
     console.print(f"{best} at other epsilons: {others}.", highlight=False)
-    if size.shrink > 1:
+    if size.users < users:
         console.print(
-            f"Simulated were {size.users:,} users, not {users:,}, with less noise in proportion. With all users the "
-            f"accuracy will be somewhat better, without privacy as well.",
+            f"Simulated were {size.users:,} users and {size.items:,} items, not {users:,} and {items:,}, with less "
+            f"noise in proportion. With all of them the accuracy will be somewhat better, without privacy as well.",
             highlight=False,
         )
     console.print(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpals.errors import InputError
 from dpals.experiments.settings import make, settings_for
-from dpals.experiments.tasks import METRICS, split_for
+from dpals.experiments.tasks import FEW_USERS, METRICS, split_for
 from dpals.release import accounting
 from dpals.simulate import movielens_like
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_RATINGS = 2_500_000
-MOST_CELLS = 200_000_000  # users times items, which simulation takes time in proportion to
+MOST_CELLS = 125_000_000  # users times items, which simulation takes time in proportion to
+MOST_THINNING = 10  # with fewer people per item than a tenth, chance would count for more than noise
+DENSEST = 0.1  # share of the items that users may have for a catalogue to be simulated smaller
 METHODS = {
     "ratings": ("PooledDPALS", "DPSGD", "AdaDPALS", "DPALS", "DPSVD", "PrivateBiases", "ItemMean", "UserMean"),
     "items": ("PooledDPALS", "AdaDPALS", "DPALS", "Popularity"),
@@ -30,17 +32,17 @@ class Size:
     users: int
     items: int
     ratings: int
-    shrink: float
-    """The real data has this many times the users that are simulated."""
+    thinning: float
+    """The real data has this many times the ratings per item."""
 
     @classmethod
     def of(cls, users: int, items: int, ratings: int) -> "Size":
-        """Simulated data may have fewer users, not fewer items nor fewer ratings per user.
+        """Simulated data may have fewer users, and beyond some point fewer items as well; not fewer ratings per user.
 
         Examples
         --------
-        >>> Size.of(users=1_000_000, items=10_000, ratings=100_000_000)
-        Size(users=20000, items=10000, ratings=2000000, shrink=50.0)
+        >>> Size.of(users=1_000_000, items=20_000, ratings=100_000_000)
+        Size(users=25000, items=5000, ratings=2500000, thinning=10.0)
         """
         if users < 100 or items < 10:
             raise InputError(f"{users:,} users and {items:,} items are too few to plan for: at least 100 and 10")
@@ -49,16 +51,20 @@ class Size:
                 f"{ratings:,} ratings of {users:,} users on {items:,} items are not possible: between {users:,} and "
                 f"{users * items:,}"
             )
-        shrink = max(1.0, ratings / MOST_RATINGS, users * items / MOST_CELLS)
-        fewer = max(500, round(users / shrink)) if shrink > 1 else users
-        return cls(fewer, items, round(ratings * fewer / users), users / fewer)
+        rows, cells = ratings / MOST_RATINGS, users * items / MOST_CELLS
+        thinning = min(max(1.0, rows, cells), MOST_THINNING)
+        # Fewer items and fewer users in the same proportion leave the ratings per item as they are.
+        smaller = min(max(1.0, rows / thinning, (cells / thinning) ** 0.5), max(1.0, DENSEST * users * items / ratings))
+        thinning = max(thinning, rows / smaller, cells / smaller**2)
+        fewer = min(users, max(500, round(users / smaller / thinning)))
+        return cls(fewer, round(items / smaller), round(ratings * fewer / users), users / smaller / fewer)
 
     def budget_for(self, epsilon: float, delta: float) -> float:
         """The epsilon under which fewer users have the same signal above the noise as all users under `epsilon`.
 
-        Sums over users shrink with their number, and noise with mu: so mu is multiplied by what users are divided by.
+        Sums over users shrink with their number, and noise with mu: so mu is multiplied by what they are divided by.
         """
-        return accounting.epsilon(accounting.mu(epsilon, delta) * self.shrink, delta)
+        return accounting.epsilon(accounting.mu(epsilon, delta) * self.thinning, delta)
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ def make_plan(
         ratings = replace(ratings, values=None, rating_range=None)
     split = split_for(task, ratings, SEED)
     budget, lower = size.budget_for(epsilon, delta), METRICS[task] == "RMSE"
-    small = size.users * size.shrink < 20_000
+    small = size.users * size.thinning < FEW_USERS
 
     def tried(method: str, epsilon: float) -> Expected:
         say(f"Training {method} ...")
