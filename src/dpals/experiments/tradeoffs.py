@@ -29,7 +29,7 @@ def tradeoff_cells(task: str, scale: Scale) -> list[Cell]:
     return [
         method_cell(task, data, method, epsilon, seed, scale)
         for data in data_of(task, scale)
-        for seed in scale.seeds(2 if task == "items" else 3)
+        for seed in scale.seeds()
         for methods, epsilons in ((LEVELS[task], (1.0,)), (PRIVATE[task], EPSILONS))
         for method in methods
         for epsilon in epsilons
