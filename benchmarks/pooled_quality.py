@@ -25,6 +25,7 @@ ML1M_GOALS = {1: 0.958, 5: 0.903, 10: 0.891, 20: 0.882}
 ML1M_SEEDS = (21, 22, 23)  # splits that nothing was ever tried on
 BUDGETS = (0.1, 0.3, 1, 3, 10, 50)
 SMALLER = {"n_users": 6040, "n_items": 3706, "mean_ratings": 165}
+MEDIUM = {"n_users": 20_000, "n_items": 6_000, "mean_ratings": 150}
 ABLATION: dict[str, dict[str, Any]] = {
     "as it is": {},
     "no weights for rare items": {"weight_exponent": 0.0},
@@ -36,6 +37,7 @@ ABLATION: dict[str, dict[str, Any]] = {
     "20 steps": {"steps": 20},
     "rank 4": {"rank": 4},
     "rank 16": {"rank": 16},
+    "tastes expected twice as strong": {"taste_scale": 0.2},
     "rank 0, biases alone": {"rank": 0},
     "clip twice as wide": {"clip": 1.0},
 }
@@ -77,8 +79,8 @@ def budgets() -> None:
 
 def ablation() -> None:
     epsilons = (1, 5, 20)
-    print(f"movielens_like at full size, simulated: test RMSE of seeds 2 and 3 at epsilon {epsilons}")
-    splits = {seed: split_entries(dpals.simulate.movielens_like(seed=seed), seed=seed)[::2] for seed in (2, 3)}
+    print(f"movielens_like, {MEDIUM['n_users']:,} users, simulated: test RMSE at epsilon {epsilons}")
+    splits = {seed: split_entries(dpals.simulate.movielens_like(**MEDIUM, seed=seed), seed=seed)[::2] for seed in SEEDS}
     for name, changes in ABLATION.items():
         means = []
         for epsilon in epsilons:

@@ -52,8 +52,8 @@ def draw(table: pl.DataFrame) -> dict[str, Figure]:
         look = {"linestyle": "--"} if variant.startswith("no noise") else {}
         line(axis, table.filter(variant=variant), "movies", "RMSE", variant, number, **look)
     label(axis, "share of the movies that is trained on", "test RMSE (lower is better)", FRACTIONS)
-    lowest = float(table["RMSE"].min())  # type: ignore[arg-type]
-    axis.set_ylim(lowest - 0.02, lowest + 0.4)
+    lowest, highest = float(table["RMSE"].min()), float(table["RMSE"].max())  # type: ignore[arg-type]
+    axis.set_ylim(lowest - 0.02, min(highest + 0.02, lowest + 0.4))
     return {"sampling": legend(figure, [axis])}
 
 

@@ -39,9 +39,7 @@ def _cell(method: str, noise: float | None, steps: int, n_users: int, seed: int)
     settings = {**settings_for("synthetic", name, epsilon), "steps": steps}
     if method == "DPALS":
         settings |= {"ratings_per_user": SAMPLE_SIZE, "noise_ratio": 1.0}
-    elif method == "FW":
-        settings |= {"radius": 23.0, "pace": "falling"}  # the best of those that need not know the number of steps
-    elif method == "DPFW":
+    elif name == "DPFrankWolfe":
         settings |= {"radius": min(70.0, 5.0 * steps)}
 
     def measure() -> dict[str, float]:

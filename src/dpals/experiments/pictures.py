@@ -35,7 +35,7 @@ _DASHES = ((0, (6, 3)), (0, (2, 2)), (0, (6, 2, 1, 2)), (0, (1, 2)), (0, (8, 2, 
 
 def panels(title: str, names: Sequence[str], height: float = 4.2) -> tuple[Figure, list[Axes]]:
     """A figure with one panel for each name, side by side."""
-    figure, axes = plt.subplots(1, len(names), figsize=(5.4 * len(names), height), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(1, len(names), figsize=(2.2 + 4.7 * len(names), height), squeeze=False, layout="constrained")
     figure.suptitle(title, fontsize=13, fontweight="bold")
     for axis, name in zip(axes[0], names, strict=True):
         axis.set_title(name, fontsize=10)
@@ -79,5 +79,5 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> Figure:
     for axis in axes:
         handles, names = axis.get_legend_handles_labels()
         entries.update(dict(zip(names, handles, strict=True)))
-    figure.legend(entries.values(), entries.keys(), loc="outside right upper", frameon=False, fontsize=9)
+    figure.legend(entries.values(), entries.keys(), loc="outside right center", frameon=False, fontsize=9)
     return figure

@@ -57,7 +57,7 @@ _SYNTHETIC: Tuned = {
         20: {"ridge": 12.0},
     },
     "DPFrankWolfe": {
-        None: {**_WALK, "radius": 50.0, "steps": 40, "row_clip": 1e6},  # without privacy
+        None: {**_WALK, "radius": 70.0, "steps": 40, "row_clip": 9.0},  # without privacy
         1: {**_WALK_PRIVATE, "row_clip": 7.0, "product_clip": 0.1, "steps": 20},
         5: {**_WALK_PRIVATE, "row_clip": 8.0, "product_clip": 0.17, "steps": 30},
         10: {**_WALK_PRIVATE, "row_clip": 8.0, "product_clip": 0.25, "steps": 30},
