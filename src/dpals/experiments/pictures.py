@@ -35,7 +35,9 @@ _DASHES = ((0, (6, 3)), (0, (2, 2)), (0, (6, 2, 1, 2)), (0, (1, 2)), (0, (8, 2, 
 
 def panels(title: str, names: Sequence[str], height: float = 4.2) -> tuple[Figure, list[Axes]]:
     """A figure with one panel for each name, side by side."""
-    figure, axes = plt.subplots(1, len(names), figsize=(2.2 + 4.7 * len(names), height), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(2.2 + 4.7 * len(names), height), squeeze=False, layout="constrained"
+    )
     figure.suptitle(title, fontsize=13, fontweight="bold")
     for axis, name in zip(axes[0], names, strict=True):
         axis.set_title(name, fontsize=10)
