@@ -207,15 +207,14 @@ _ITEMS: Tuned = {
     },
     "DPALS": {
         None: {"rank": 64, "steps": 3, "ridge": 160.0, "row_clip": 0.5, "frequent_fraction": 0.2},
-        1: {},
-        5: {"rank": 32},
+        1: {"rank": 16, "frequent_fraction": 0.1},
+        5: {},
         20: {"row_clip": 0.7},
     },
     "AdaDPALS": {
-        None: {"steps": 3, "unseen_weight": 0.05, "row_clip": 0.5, "frequent_fraction": 0.2},
-        1: {"rank": 16, "ridge": 20.0},
-        5: {"rank": 32},
-        20: {"rank": 64},
+        None: {"rank": 64, "steps": 3, "unseen_weight": 0.05, "row_clip": 0.5, "frequent_fraction": 0.2},
+        1: {"rank": 16, "ridge": 20.0, "frequent_fraction": 0.1},
+        5: {},
     },
 }
 

@@ -20,7 +20,7 @@ from dpals.ratings import Ratings
 
 SIMULATED = "simulated"
 MOVIELENS = ("ml-100k", "ml-1m", "ml-10m", "ml-20m")
-QUICK_SHAPE = (3_000, 1_000, 60)  # users, items, ratings of each
+QUICK_SHAPE = (2_000, 800, 50)  # users, items, ratings of each
 FEW_USERS = 20_000  # data sets of fewer have settings of their own
 LIKED_SHARE = 0.8  # what counts as liked, as a share of the highest rating: 4 of 5 stars
 METRICS = {"ratings": "RMSE", "top400": "RMSE", "items": "Recall@20"}

@@ -15,7 +15,7 @@ METHODS = ("DPALS", "DPFrankWolfe", AS_PUBLISHED, "AdaDPALS", "PooledDPALS")
 
 
 def cells(scale: Scale) -> list[Cell]:
-    sizes = (3_000,) if scale.quick else (5_000, 10_000, 20_000, 50_000)
+    sizes = (2_000,) if scale.quick else (5_000, 10_000, 20_000, 50_000)
     return [
         _cell(n_users, method, epsilon, seed)
         for n_users in sizes
