@@ -34,17 +34,19 @@ _DASHES = ((0, (6, 3)), (0, (2, 2)), (0, (6, 2, 1, 2)), (0, (1, 2)), (0, (8, 2, 
 
 
 def panels(title: str, names: Sequence[str], height: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """A figure with one panel for each name, side by side."""
-    figure, axes = plt.subplots(
-        1, len(names), figsize=(2.2 + 4.7 * len(names), height), squeeze=False, layout="constrained"
-    )
+    """A figure with one panel for each name, side by side, or four in two rows."""
+    rows = 2 if len(names) == 4 else 1
+    columns = len(names) // rows
+    size = (2.2 + 4.7 * columns, height * rows)
+    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    axes = grid.ravel().tolist()
     figure.suptitle(title, fontsize=13, fontweight="bold")
-    for axis, name in zip(axes[0], names, strict=True):
+    for axis, name in zip(axes, names, strict=True):
         axis.set_title(name, fontsize=10)
         axis.grid(color="#DDDDDD", linewidth=0.6)
         axis.set_axisbelow(True)
         axis.spines[["top", "right"]].set_visible(False)
-    return figure, list(axes[0])
+    return figure, axes
 
 
 def line(axis: Axes, table: pl.DataFrame, x: str, y: str, name: str, number: int = 0, **look: Any) -> None:

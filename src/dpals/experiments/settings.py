@@ -63,6 +63,11 @@ _SYNTHETIC: Tuned = {
         10: {**_WALK_PRIVATE, "row_clip": 8.0, "product_clip": 0.25, "steps": 30},
         20: {**_WALK_PRIVATE, "row_clip": 9.0, "product_clip": 0.25, "steps": 40},
     },
+    "PooledDPALS": {
+        None: {"rank": 6, "noise_scale": 0.02},  # the ratings have no noise at all
+        1: {"noise_scale": 0.03},
+        5: {},
+    },
     AS_PUBLISHED: {
         None: {**_WALK, **_WALK_PRIVATE, "product_clip": 1.0},
         1: {"row_clip": 5.0, "radius": 90.0, "steps": 10},
