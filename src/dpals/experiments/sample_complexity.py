@@ -40,19 +40,27 @@ def _cell(method: str, n_items: int, n_users: int, seed: int) -> Cell:
     return Cell(labels, {"experiment": "sample-complexity", "settings": settings}, measure)
 
 
-def users_needed(table: pl.DataFrame) -> pl.DataFrame:
-    """For each method and catalogue, the users at which the RMSE falls to the goal, between those measured.
+def users_at(goal: float, table: pl.DataFrame, number: str) -> float | None:
+    """The users at which a number falls to the goal, by lines through the logarithms; None if it does not."""
+    table = table.sort("users, simulated")
+    users, falling = (
+        np.log(table["users, simulated"].to_numpy()),
+        np.minimum.accumulate(np.log(table[number].to_numpy())),
+    )
+    if not falling[0] > np.log(goal) >= falling[-1]:
+        return None
+    return float(np.exp(np.interp(-np.log(goal), -falling, users)))
 
-    Lines are drawn through the logarithms of users and RMSE. A catalogue for which the goal is not within what was
-    measured is left out.
+
+def users_needed(table: pl.DataFrame) -> pl.DataFrame:
+    """For each method and catalogue, the users at which the RMSE falls to the goal.
+
+    A catalogue for which the goal is not within what was measured is left out.
     """
     rows = []
     for (method, n_items), here in table.group_by("method", "items", maintain_order=True):
-        here = here.sort("users, simulated")
-        scores, users = np.log(here["RMSE"].to_numpy()), np.log(here["users, simulated"].to_numpy())
-        falling = np.minimum.accumulate(scores)
-        if falling[0] > np.log(GOAL) >= falling[-1]:
-            needed = float(np.exp(np.interp(-np.log(GOAL), -falling, users)))
+        needed = users_at(GOAL, here, "RMSE")
+        if needed is not None:
             rows.append({"method": method, "items": n_items, "users": needed})
     return pl.DataFrame(rows, schema={"method": pl.String, "items": pl.Int64, "users": pl.Float64})
 
