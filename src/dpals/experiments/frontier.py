@@ -3,15 +3,16 @@
 import polars as pl
 from matplotlib.figure import Figure
 
-from dpals.experiments.experiment import Cell, Experiment, Scale
+from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.tasks import METRICS
-from dpals.experiments.tradeoffs import PRIVATE, draw_tradeoff, lookup, tradeoff_cells
+from dpals.experiments.tradeoffs import EPSILONS, PRIVATE, draw_tradeoff, lookup, series, tradeoff_cells
 
 TITLES = {
     "ratings": "Rating prediction, all movies",
     "top400": "Rating prediction, the 400 most popular movies",
     "items": "Item recommendation",
 }
+EARLIER = ("DPFrankWolfe", "DPSVD", "DPSGD", "SGLD")
 
 
 def cells(scale: Scale) -> list[Cell]:
@@ -32,7 +33,21 @@ def findings(table: pl.DataFrame) -> list[str]:
             order = sorted(scores, key=scores.__getitem__, reverse=number != "RMSE")
             best = ", ".join(f"{name} {scores[name]:.4f}" for name in order[:3])
             result.append(f"{title}, {data}: best at epsilon 1 are {best}.")
+            if number == "RMSE":
+                result.append(_against_earlier(here, title, data))
     return result
+
+
+def _against_earlier(table: pl.DataFrame, title: str, data: str) -> str:
+    paper = series(table, "RMSE", data, "DPALS")
+    better = {
+        name: sum(a < b for a, b in zip(paper, series(table, "RMSE", data, name), strict=True)) for name in EARLIER
+    }
+    shown = ", ".join(f"than {name} at {count}" for name, count in better.items())
+    return verdict(
+        all(count == len(EPSILONS) for count in better.values()),
+        f"{title}, {data}: of {len(EPSILONS)} epsilons DPALS is better {shown}.",
+    )
 
 
 EXPERIMENT = Experiment(

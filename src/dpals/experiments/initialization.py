@@ -93,8 +93,8 @@ EXPERIMENT = Experiment(
     name="initialization",
     title=TITLE,
     claim=(
-        "Noisy power iteration needs of the order of m users for a good start, private PCA of the order of m^1.5. (There "
-        "is one catalogue here: who needs more is tested, the powers are not.)"
+        "Noisy power iteration needs of the order of m users for a good start, private PCA of the order of m^1.5. "
+        "(There is one catalogue here: who needs more is tested, the powers are not.)"
     ),
     cells=cells,
     draw=draw,
