@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
+from dpals.experiments import runner
 from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.pictures import label, line, panels
 from dpals.experiments.runner import markdown, run, table_of
@@ -79,6 +80,14 @@ def test_other_settings_are_measured(tmp_path):
     home = run(other.experiment(), Scale(), tmp_path, quiet(), "")
     assert len(other.measured) == 6
     assert pl.read_csv(home / "table.csv")["RMSE"].to_list() == [4.0, 4.0]
+
+
+def test_another_version_measures_anew(tmp_path, monkeypatch):
+    run(Counting().experiment(), Scale(), tmp_path, quiet(), "")
+    monkeypatch.setattr(runner, "__version__", "99")
+    newer = Counting()
+    run(newer.experiment(), Scale(), tmp_path, quiet(), "")
+    assert len(newer.measured) == 6
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_stopped(tmp_path):

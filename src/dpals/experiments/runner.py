@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpals import __version__
 from dpals.experiments.experiment import Cell, Experiment, Scale
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def run(experiment: Experiment, scale: Scale, folder: Path, console: "Console", 
     """Measure what is not measured yet and write the results into ``folder/NAME``, which is returned.
 
     Every cell is written to ``folder/cells.jsonl`` as soon as it is there, so a run that was stopped goes on where it
-    stopped, and what one experiment measured another needs not measure again.
+    stopped, and what one experiment measured another needs not measure again. Another version of dpals measures anew.
     """
     home = folder / experiment.name
     home.mkdir(parents=True, exist_ok=True)
@@ -101,7 +102,7 @@ def markdown(table: "pl.DataFrame") -> list[str]:
 
 
 def _identity(cell: Cell) -> str:
-    return json.dumps([cell.labels, cell.settings], sort_keys=True, default=str)
+    return json.dumps([__version__, cell.labels, cell.settings], sort_keys=True, default=str)
 
 
 def _recall(memory: Path) -> dict[str, dict[str, float]]:
@@ -130,8 +131,6 @@ def _remember(memory: Path, identity: str, numbers: dict[str, float]) -> None:
 
 
 def _provenance(command: str) -> str:
-    from dpals import __version__
-
     day = datetime.now(UTC).date().isoformat()
     source = Path(__file__).resolve().parent
     done = subprocess.run(
