@@ -162,6 +162,22 @@ def test_reproduce_writes_what_it_found_and_remembers_it(tmp_path):
     ]
 
 
+def test_reproduce_on_a_file_of_ones_own(tmp_path):
+    """It is used where it can be; where not, the command says so; a range that is missing ends it before anything."""
+    assert run("simulate", "own.csv", "--users", 300, "--items", 200, cwd=tmp_path).returncode == 0
+    result = run("reproduce", "count-distribution", "--data", "own.csv", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "need rating_range" in result.stderr
+    own = ("--data", "own.csv", "--rating-range", 0.5, 5)
+    result = run("reproduce", "count-distribution", "accounting", *own, cwd=tmp_path)
+    assert result.returncode == 0
+    assert "own.csv: the top tenth" in result.stdout
+    assert "accounting has data of its own" in result.stdout
+    assert "count-distribution has data of its own" not in result.stdout
+    page = (tmp_path / "results" / "count-distribution" / "README.md").read_text()
+    assert "`dpals reproduce count-distribution --data own.csv --rating-range 0.5 5.0`" in page
+
+
 def test_plan_prints_a_table_and_draws(tmp_path):
     size = ("--users", 800, "--items", 100, "--ratings", 20_000)
     result = run("plan", *size, "--epsilon", 5, "-o", "plan.png", cwd=tmp_path)

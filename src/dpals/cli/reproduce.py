@@ -68,5 +68,8 @@ def command(
     for name in NAMES if everything else names:
         options = ["--quick"] * quick + [part for one in data for part in ("--data", one)]
         options += ["--rating-range", *map(str, rating_range)] if rating_range else []
-        home = run(find(name), scale, output, console, shlex.join(["dpals", "reproduce", name, *options]))
+        experiment = find(name)
+        if data and not experiment.any_data:
+            console.print(f"{name} has data of its own: --data is left aside", highlight=False)
+        home = run(experiment, scale, output, console, shlex.join(["dpals", "reproduce", name, *options]))
         console.print(f"{home / 'README.md'}\n", markup=False, highlight=False)

@@ -85,4 +85,5 @@ EXPERIMENT = Experiment(
     cells=cells,
     draw=draw,
     findings=findings,
+    any_data=False,
 )

@@ -108,4 +108,5 @@ EXPERIMENT = Experiment(
     cells=cells,
     draw=draw,
     findings=findings,
+    any_data=False,
 )

@@ -63,6 +63,8 @@ class Experiment:
         The pictures, by name, from the table.
     findings
         What was measured, in sentences that begin with a verdict, next to what is claimed.
+    any_data
+        Whether it runs on the data that is asked for; otherwise it has data of its own.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Experiment:
     cells: Callable[[Scale], Sequence[Cell]]
     draw: Callable[["pl.DataFrame"], dict[str, "Figure"]]
     findings: Callable[["pl.DataFrame"], list[str]]
+    any_data: bool = True
 
 
 def verdict(holds: bool, sentence: str) -> str:

@@ -99,4 +99,5 @@ EXPERIMENT = Experiment(
     cells=cells,
     draw=draw,
     findings=findings,
+    any_data=False,
 )

@@ -86,4 +86,5 @@ EXPERIMENT = Experiment(
     cells=cells,
     draw=draw,
     findings=findings,
+    any_data=False,
 )
