@@ -41,6 +41,8 @@ def test_pictures_and_findings_of_any_numbers(name, quick, tmp_path):
     page = (tmp_path / "README.md").read_text()
     assert experiment.claim in page
     assert "onfirmed: " in page or "Not tested: " in page
+    for finding in experiment.findings(table_of(rows)):
+        assert "simulated" in finding or "Not tested: " in finding or name == "accounting"
     assert list(tmp_path.glob("*.png"))
     assert plt.get_fignums() == []
 

@@ -62,21 +62,27 @@ def findings(table: pl.DataFrame) -> list[str]:
     everything = table.filter(variant="no noise, all ratings").sort("movies")["RMSE"].to_numpy()
     uniform, adaptive, bare = (best[name] for name in list(VARIANTS)[3:])
     sampled = best["no noise, uniform sample"], best["no noise, adaptive sample"]
+    data = table["data"][0]
     return [
         verdict(
             everything[-1] <= everything.min() + 1e-3,
-            f"without noise, training on all movies is best: {everything[-1]:.4f}, on 5 per cent {everything[0]:.4f}.",
+            f"{data}: without noise, training on all movies has {everything[-1]:.4f}, on the best share "
+            f"{everything.min():.4f}, on 5 per cent {everything[0]:.4f}.",
         ),
         verdict(
             min(sampled) > best["no noise, all ratings"] + 0.005,
-            f"sampling 50 ratings per user costs accuracy without any noise: {best['no noise, all ratings']:.4f} with "
-            f"all ratings, {sampled[0]:.4f} uniform, {sampled[1]:.4f} adaptive.",
+            f"{data}: sampling 50 ratings per user costs accuracy without any noise: "
+            f"{best['no noise, all ratings']:.4f} with all ratings, {sampled[0]:.4f} uniform, "
+            f"{sampled[1]:.4f} adaptive.",
         ),
         verdict(
             adaptive < uniform,
-            f"under privacy, at the best share, the adaptive sample has {adaptive:.4f}, the uniform one {uniform:.4f}.",
+            f"{data}: under privacy, at the best share, the adaptive sample has {adaptive:.4f}, the uniform one "
+            f"{uniform:.4f}.",
         ),
-        verdict(bare > adaptive + 0.05, f"without the projection the best is {bare:.4f}."),
+        verdict(
+            bare > adaptive + 0.05, f"{data}: without the projection the best is {bare:.4f}, with it {adaptive:.4f}."
+        ),
     ]
 
 

@@ -98,8 +98,8 @@ def findings(table: pl.DataFrame) -> list[str]:
         ),
         verdict(
             uniform > before > adaptive,
-            f"movies in the two most popular bins have {before:.1%} of the ratings, {uniform:.1%} of a uniform sample, "
-            f"{adaptive:.1%} of an adaptive one.",
+            f"{table['data'][0]}: movies in the two most popular bins have {before:.1%} of the ratings, {uniform:.1%} "
+            f"of a uniform sample, {adaptive:.1%} of an adaptive one.",
         ),
     ]
 

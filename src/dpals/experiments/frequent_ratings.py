@@ -69,7 +69,8 @@ def findings(table: pl.DataFrame) -> list[str]:
     return [
         verdict(order == sorted(order) and order[0] < order[-1], f"{table['data'][0]}: the best share is {shown}."),
         verdict(
-            best[1.0][1] > 0.5, f"at epsilon 1 the best share of the movies has {best[1.0][1]:.0%} of the ratings."
+            best[1.0][1] > 0.5,
+            f"{table['data'][0]}: at epsilon 1 the best share of the movies has {best[1.0][1]:.0%} of the ratings.",
         ),
     ]
 

@@ -60,8 +60,8 @@ def findings(table: pl.DataFrame) -> list[str]:
         ),
         verdict(
             winner == USUAL and loss < plain,
-            f"the best are users {winner[0]:g}, movies {winner[1]:g}; training on all movies then costs {loss:.4f} "
-            f"against {plain:.4f} without exponents.",
+            f"{table['data'][0]}: the best are users {winner[0]:g}, movies {winner[1]:g}; training on all movies then "
+            f"costs {loss:.4f} against {plain:.4f} without exponents.",
         ),
     ]
 

@@ -56,12 +56,13 @@ def findings(table: pl.DataFrame) -> list[str]:
         for name in ("DPALS", AS_PUBLISHED)
         for epsilon in EPSILONS
     )
-    result = [verdict(improves, f"DPALS and {AS_PUBLISHED} get better with more users, at every epsilon.")]
+    sizes = ", ".join(f"{size:,}" for size in table["users, simulated"].unique().sort())
+    result = [verdict(improves, f"DPALS and {AS_PUBLISHED} get better with more users, at every epsilon, simulated.")]
     for name in (AS_PUBLISHED, "DPFrankWolfe"):
         at_one = table.filter(method=name, epsilon=1.0)["RMSE"].to_numpy()
         ratios = scores[name] / scores["DPALS"]
         result += [
-            verdict(at_one.min() > 0.95, f"at epsilon 1 {name} has {listed(at_one, 3)}, simulated."),
+            verdict(at_one.min() > 0.95, f"at epsilon 1 {name} has {listed(at_one, 3)} with {sizes} users, simulated."),
             verdict(
                 ratios.min() >= 7,
                 f"with the most users the RMSE of {name} is {listed(ratios, 1)} times that of DPALS at epsilon 1, 5, "

@@ -63,7 +63,7 @@ def findings(table: pl.DataFrame) -> list[str]:
     if len(sizes) == 1:
         return [f"Not tested: there are too few users, {sizes[0]:,}."]
     some = PAPER if PAPER in sizes else sizes[0]
-    result = []
+    data, result = table["data"][0], []
     for epsilon in EPSILONS:
         here = table.filter(epsilon=epsilon)
         scores = here.filter(method="DPALS").sort("users")["RMSE"].to_list()
@@ -72,11 +72,12 @@ def findings(table: pl.DataFrame) -> list[str]:
         result += [
             verdict(
                 all(a > b for a, b in pairwise(scores)),
-                f"epsilon {epsilon:g}: DPALS improves with every size, {listed(scores)}.",
+                f"{data}, epsilon {epsilon:g}: DPALS improves with every size, {listed(scores)}.",
             ),
             verdict(
                 few < walk,
-                f"epsilon {epsilon:g}: DPALS with {some:,} users has {few:.4f}, DPFrankWolfe with all {walk:.4f}.",
+                f"{data}, epsilon {epsilon:g}: DPALS with {some:,} users has {few:.4f}, DPFrankWolfe with all "
+                f"{walk:.4f}.",
             ),
         ]
     return result
