@@ -35,7 +35,7 @@ bench: install ## speed and memory, printed as tables
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/compared.py
 
-quality: install ## accuracy against our goals, some hours
+quality: install ## accuracy against our goals, about an hour
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/pooled_quality.py
 

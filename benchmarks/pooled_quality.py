@@ -22,7 +22,7 @@ from scores import read_ml1m, show, test_rmse
 SEEDS = (1, 2, 3)
 RECALL_GOALS = {1: 0.97, 5: 0.98, 10: 0.985, 20: 0.99}  # as multiples of ALS
 ML1M_GOALS = {1: 0.958, 5: 0.903, 10: 0.891, 20: 0.882}
-ML1M_SEEDS = (21, 22, 23)  # splits that nothing was ever tried on
+ML1M_SEEDS = (21, 22, 23)  # splits that no setting was chosen on
 BUDGETS = (0.1, 0.3, 1, 3, 10, 50)
 SMALLER = {"n_users": 6040, "n_items": 3706, "mean_ratings": 165}
 MEDIUM = {"n_users": 20_000, "n_items": 6_000, "mean_ratings": 150}

@@ -43,10 +43,8 @@ def _cell(method: str, n_items: int, n_users: int, seed: int) -> Cell:
 def users_at(goal: float, table: pl.DataFrame, number: str) -> float | None:
     """The users at which a number falls to the goal, by lines through the logarithms; None if it does not."""
     table = table.sort("users, simulated")
-    users, falling = (
-        np.log(table["users, simulated"].to_numpy()),
-        np.minimum.accumulate(np.log(table[number].to_numpy())),
-    )
+    users = np.log(table["users, simulated"].to_numpy())
+    falling = np.minimum.accumulate(np.log(table[number].to_numpy()))
     if not falling[0] > np.log(goal) >= falling[-1]:
         return None
     return float(np.exp(np.interp(-np.log(goal), -falling, users)))

@@ -77,6 +77,7 @@ def count_users(data: str, scale: Scale) -> int:
     return _read(data, scale).n_users
 
 
+@lru_cache(maxsize=1)
 def _read(data: str, scale: Scale) -> Ratings:
     if data in MOVIELENS:
         return datasets.load(data, scale.path)

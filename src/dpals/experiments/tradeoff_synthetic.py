@@ -52,7 +52,7 @@ def findings(table: pl.DataFrame) -> list[str]:
     largest = table.filter(pl.col("users, simulated") == pl.col("users, simulated").max())
     scores = {name: largest.filter(method=name).sort("epsilon")["RMSE"].to_numpy() for name in METHODS}
     improves = all(
-        np.all(np.diff(table.filter(method=name, epsilon=epsilon)["RMSE"].to_numpy()) < 0.01)
+        np.all(np.diff(table.filter(method=name, epsilon=epsilon)["RMSE"].to_numpy()) < 0)
         for name in ("DPALS", AS_PUBLISHED)
         for epsilon in EPSILONS
     )

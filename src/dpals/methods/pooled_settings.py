@@ -133,7 +133,8 @@ def choice_rank(weights: Doubles, noise: float, budget: Budget) -> int:
     [0, 15, 31]
     """
     signal = _signal(weights, noise, budget)
-    return 0 if signal < 7 else min(8 * -(-(5 * round(1.1 * signal**0.4) // 2 + 1) // 8), _LARGEST_RANK) - 1
+    wanted = 5 * round(1.1 * signal**0.4) // 2 + 1
+    return 0 if signal < 7 else min(8 * -(-wanted // 8), _LARGEST_RANK) - 1
 
 
 def _signal(weights: Doubles, noise: float, budget: Budget) -> float:
