@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dpals.errors import InputError
+from dpals.files import write_whole
 
 FORMAT = 1
 _FACTS = "model.json"
@@ -29,8 +29,8 @@ def write_model(folder: Path, arrays: dict[str, NDArray[Any]], facts: dict[str, 
     folder.mkdir(parents=True, exist_ok=True)
     place, older = folder / _arrays_file(digest), set(folder.glob(_arrays_file("*")))
     try:
-        _write(place, stored)
-        _write(folder / _FACTS, described.encode())
+        write_whole(place, stored)
+        write_whole(folder / _FACTS, described.encode())
     except OSError:
         if place not in older:
             place.unlink(missing_ok=True)
@@ -72,16 +72,3 @@ def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
     if hashlib.sha256(stored).hexdigest() != digest:
         raise InputError(f"{folder / _arrays_file(digest)} is damaged, or belongs to another model")
     return facts, stored
-
-
-def _write(path: Path, content: bytes) -> None:
-    """All of the file or none of it."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -1,11 +1,11 @@
 """``dpals simulate``: simulated ratings in a file."""
 
-import os
 from pathlib import Path
 
 import click
 
 from dpals import simulate
+from dpals.files import draft
 
 
 @click.command("simulate")
@@ -32,13 +32,6 @@ def command(path: Path, users: int, items: int, mean_ratings: int, seed: int) ->
             "rating": ratings.values,
         }
     )
-    draft = path.with_name(f".{path.name}.part")
-    try:
-        if path.suffix == ".csv":
-            frame.write_csv(draft)
-        else:
-            frame.write_parquet(draft)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with draft(path) as place:
+        frame.write_csv(place) if path.suffix == ".csv" else frame.write_parquet(place)
     click.echo(f"{ratings.n_ratings:,} simulated ratings of {users:,} users on {items:,} items in {path}")

@@ -1,0 +1,58 @@
+"""What several commands share: options, messages and progress.
+
+Results go to standard output, everything else to standard error, so that results can be piped.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing but results and errors.")
+
+
+def column_options(command: Command) -> Command:
+    """Which column of a table is what, for those that are not found by their names."""
+    for role in ("timestamp", "rating", "item", "user"):
+        text = f"Column with the {role}s, if its name does not tell." if role != "timestamp" else "And with the times."
+        command = click.option(f"--{role}", metavar="COLUMN", help=text)(command)
+    return command
+
+
+def messages(quiet: bool) -> "Console":
+    """Where to say what is going on."""
+    from rich.console import Console
+
+    return Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def progress(console: "Console", what: str) -> Iterator[Callable[[float, float], None]]:
+    """A bar with the time that is left, on terminals only; give it how much is done, and of how much."""
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal or console.quiet) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
