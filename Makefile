@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install quickstart test test-slow lint bench quality mutants clean
+.PHONY: help install quickstart test test-slow lint docs bench quality mutants clean
 
 help: ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,10 @@ lint: install ## ruff, mypy --strict, the contract between the three rooms
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+docs: install ## the documentation, in site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo Open site/index.html
+
 bench: install ## speed and memory, printed as tables
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/compared.py
@@ -43,4 +47,4 @@ mutants: install ## plant bugs that would break privacy; every one must be caugh
 	$(BIN)/python tests/privacy/mutants.py
 
 clean: ## remove what make made
-	rm -rf $(VENV) quickstart build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) quickstart site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
