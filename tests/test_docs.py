@@ -1,21 +1,156 @@
-"""Numbers in the documentation are those of the code."""
+"""The documentation runs, its numbers are those of the code, and it builds."""
 
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
+import dpals
 from dpals.release import accounting, selection
 from dpals.release.selection import tries_of
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(ROOT) for path in (ROOT / "README.md", *DOCS.rglob("*.md")))
+BLOCK = re.compile(r"^( *)```(python|console)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+FILMS = ["Casablanca", "Alien", "Amélie", "Metropolis", "Vertigo", "Rashomon", "Tampopo", "Paprika", "Heat", "Fargo"]
+PEOPLE = ["ann", "bob", "eve"]
 DELTA = 1e-5
 COLUMNS = [("geometric", 3), ("geometric", 10), ("geometric", 100), ("logarithmic", 10), ("poisson", 10)]
 
 
-def test_the_costs_of_a_search():
-    lines = (DOCS / "private_search.md").read_text().splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith("| one try |")) + 2
-    rows = [[float(cell) for cell in line.strip("|").split("|")] for line in lines[start : start + 5]]
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Language and text of the blocks of a page that run."""
+    return [(language, _unindented(text, len(margin))) for margin, language, text in BLOCK.findall(page.read_text())]
+
+
+def _unindented(text: str, margin: int) -> str:
+    return "".join(line[margin:] for line in text.splitlines(keepends=True))
+
+
+PAGES_THAT_RUN = [page for page in PAGES if blocks(ROOT / page)]
+
+
+@pytest.fixture(scope="session")
+def example() -> pl.DataFrame:
+    """Ratings of people and films with names, simulated."""
+    ratings = dpals.simulate.movielens_like(n_users=2_000, n_items=60, mean_ratings=25, seed=3)
+    users = np.array([*PEOPLE, *(f"person {number}" for number in range(len(PEOPLE), ratings.n_users))])
+    films = np.array([*FILMS, *(f"Film {number}" for number in range(len(FILMS), ratings.n_items))])
+    return pl.DataFrame({"user": users[ratings.rows], "film": films[ratings.indices], "rating": ratings.values})
+
+
+@pytest.fixture
+def desk(tmp_path: Path, example: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the pages speak of, to work in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPALS_CACHE", str(tmp_path / "cache"))
+    films = example["film"].unique(maintain_order=True)
+    example.rename({"film": "item"}).write_csv("ratings.csv")
+    example.select("user", item="film").write_csv("clicks.csv")
+    films.sort().to_frame("item").write_csv("films.csv")
+    example.rename({"film": "item"}).filter(pl.col("user").is_in(PEOPLE)).write_csv("today.csv")
+    return tmp_path
+
+
+@pytest.fixture
+def no_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated ratings in place of MovieLens, which cannot be shipped; tests/datasets is about the real loading."""
+
+    def load(*_: object, **__: object) -> dpals.Ratings:
+        return dpals.simulate.movielens_like(n_users=2_000, n_items=60, mean_ratings=25)
+
+    monkeypatch.setattr(dpals.datasets, "load", load)
+
+
+@pytest.mark.usefixtures("no_downloads")
+@pytest.mark.parametrize("page", PAGES_THAT_RUN, ids=str)
+def test_every_example_runs(page: Path, desk: Path) -> None:
+    if page.name == "tour.md":  # it starts with nothing
+        for file in desk.iterdir():
+            file.unlink()
+    names: dict[str, object] = {}
+    for language, text in blocks(ROOT / page):
+        if language == "python":
+            exec(compile(text, str(page), "exec"), names)
+        else:
+            for line in commands(text):
+                run(line)
+
+
+def commands(text: str) -> Iterator[str]:
+    """The lines that a person types."""
+    for line in text.replace("\\\n", "").splitlines():
+        if line.startswith("$ "):
+            yield line.removeprefix("$ ")
+
+
+def run(line: str) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", line],
+        env={**os.environ, "PATH": path, "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"$ {line}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_blocks_are_found() -> None:
+    """Blocks are marked as one of the languages that the tests know, and those that look like commands run."""
+    for page in PAGES:
+        text = (ROOT / page).read_text()
+        assert set(re.findall(r"^ *```(\w+)", text, re.MULTILINE)) <= {"python", "console", "text"}, page
+        for language, block in blocks(ROOT / page):
+            assert language == "python" or list(commands(block)), page
+
+
+def test_the_reference_has_every_public_name() -> None:
+    pages = "".join(page.read_text() for page in (DOCS / "reference").glob("*.md"))
+    documented = set(re.findall(r"^::: dpals\.(\w+)$", pages, re.MULTILINE))
+    assert documented == set(dpals.__all__)
+
+
+def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for page in tmp_path.rglob("*.html"):
+        loaded = re.findall(r'<(?:script|img|link)[^>]*(?:src|href)="?(https?://[^">\s]+)', page.read_text())
+        assert not loaded, f"{page} needs the network"
+    assert "dpals ledger verify" in (tmp_path / "reference" / "command.html").read_text()
+
+
+def table(page: str, first_cell: str) -> list[list[str]]:
+    """The rows of a table, found by the head of its first column."""
+    lines = (DOCS / page).read_text().splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"| {first_cell} |")) + 2
+    rows = []
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+def test_the_costs_of_a_search() -> None:
+    rows = [[float(cell) for cell in row] for row in table("private_search.md", "one try")]
+    assert len(rows) == 5
     for one, *totals, by_renyi in rows:
         mu = accounting.mu(one, DELTA)
         found = [selection.epsilon(mu, DELTA, tries_of(name, mean)) for name, mean in COLUMNS]
