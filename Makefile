@@ -32,7 +32,7 @@ lint: install ## ruff, mypy --strict, the contract between the three rooms
 	$(BIN)/lint-imports --no-cache
 
 docs: install ## the documentation, in site/; a warning is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo Open site/index.html
 
 bench: install ## speed and memory, printed as tables

@@ -5,7 +5,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +20,17 @@ from dpals.release.selection import tries_of
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(ROOT) for path in (ROOT / "README.md", *DOCS.rglob("*.md")))
-BLOCK = re.compile(r"^( *)```(python|console)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^( *)```(python|console)\n(.*?)^\1```\n(?:\s*^\1```text\n(.*?)^\1```$)?", re.MULTILINE | re.DOTALL)
 FILMS = ["Casablanca", "Alien", "Amélie", "Metropolis", "Vertigo", "Rashomon", "Tampopo", "Paprika", "Heat", "Fargo"]
 PEOPLE = ["ann", "bob", "eve"]
 DELTA = 1e-5
 COLUMNS = [("geometric", 3), ("geometric", 10), ("geometric", 100), ("logarithmic", 10), ("poisson", 10)]
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
-    """Language and text of the blocks of a page that run."""
-    return [(language, _unindented(text, len(margin))) for margin, language, text in BLOCK.findall(page.read_text())]
+def blocks(page: Path) -> list[tuple[str, str, str]]:
+    """Language and text of the blocks of a page that run, and the text block that comes right after each, if any."""
+    found = BLOCK.findall(page.read_text())
+    return [(kind, *(_unindented(text, len(margin)) for text in texts)) for margin, kind, *texts in found]
 
 
 def _unindented(text: str, margin: int) -> str:
@@ -77,9 +79,11 @@ def test_every_example_runs(page: Path, desk: Path) -> None:
         for file in desk.iterdir():
             file.unlink()
     names: dict[str, object] = {}
-    for language, text in blocks(ROOT / page):
+    for language, text, shown in blocks(ROOT / page):
         if language == "python":
-            exec(compile(text, str(page), "exec"), names)
+            with redirect_stdout(StringIO()) as printed:
+                exec(compile(text, str(page), "exec"), names)
+            assert shown in ("", printed.getvalue())
         else:
             for line in commands(text):
                 run(line)
@@ -110,7 +114,7 @@ def test_blocks_are_found() -> None:
     for page in PAGES:
         text = (ROOT / page).read_text()
         assert set(re.findall(r"^ *```(\w+)", text, re.MULTILINE)) <= {"python", "console", "text"}, page
-        for language, block in blocks(ROOT / page):
+        for language, block, _ in blocks(ROOT / page):
             assert language == "python" or list(commands(block)), page
 
 
@@ -122,7 +126,7 @@ def test_the_reference_has_every_public_name() -> None:
 
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
@@ -146,6 +150,48 @@ def table(page: str, first_cell: str) -> list[list[str]]:
             break
         rows.append([cell.strip() for cell in line.strip("|").split("|")])
     return rows
+
+
+def percent(share: float) -> str:
+    """A share with one digit, rounded up as in the privacy statement."""
+    return f"{np.ceil(1000 * share) / 10:.1f} %"
+
+
+def test_what_epsilon_means_for_a_person() -> None:
+    rows = table("guide/epsilon.md", "epsilon")
+    assert len(rows) == 8
+    for epsilon, *shares, _ in rows:
+        mu = accounting.mu(float(epsilon), 1e-6)
+        assert shares == [percent(accounting.attack_power(mu, alarms)) for alarms in (0.01, 0.05)]
+
+
+def test_what_trainings_add_up_to() -> None:
+    rows = table("guide/budgets.md", "trainings")
+    assert len(rows) == 5
+    for trainings, epsilon, share in rows:
+        mu = accounting.compose([accounting.mu(1.0, 1e-6)] * int(trainings))
+        assert float(epsilon) == pytest.approx(accounting.epsilon(mu, 1e-6) + 0.005, abs=0.005001)  # rounded up
+        assert share == percent(accounting.attack_power(mu, 0.01))
+
+
+def test_a_year_of_trainings_is_within_its_budget() -> None:
+    text = (DOCS / "guide" / "budgets.md").read_text()
+    for trainings, epsilon in ((12, "0.52"), (4, "0.94")):
+        assert f" {epsilon}" in text
+        each = float(epsilon)
+        for value, fits in ((each, True), (each + 0.01, False)):
+            spent = accounting.compose([accounting.mu(value, 1e-6)] * trainings)
+            assert (spent <= accounting.mu(2.0, 1e-6)) == fits
+
+
+def test_the_walk_through_the_code_names_functions_that_exist() -> None:
+    text = (DOCS / "layout.md").read_text()
+    steps = re.findall(r"\| `(\w+)` \| `([\w/]+\.py)` \|", text)
+    assert len(steps) > 20
+    for function, file in steps:
+        assert re.search(rf"^ *def {function}\(", (ROOT / "src" / "dpals" / file).read_text(), re.MULTILINE), function
+    for file in re.findall(r"`(tests/[\w/]+\.py)`", text):
+        assert (ROOT / file).is_file(), file
 
 
 def test_the_costs_of_a_search() -> None:
