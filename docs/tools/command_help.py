@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 MARK = "<!-- help -->"
-WIDTH = 100
+WIDTH = 88
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -18,17 +18,18 @@ def sections() -> Iterator[str]:
     """A heading and the help text of every command and of its own commands."""
     from dpals.cli import _dpals
 
-    for name, command in commands("dpals", _dpals):
-        context = click.Context(command, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH)
-        yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
+    for context in contexts("dpals", _dpals):
+        yield f"## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
 
 
-def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    """The command and all below it, each with the words to call it."""
-    yield name, command
+def contexts(name: str, command: click.Command, parent: click.Context | None = None) -> Iterator[click.Context]:
+    """The command and all below it, each as if it were called."""
+    context = click.Context(
+        command, parent, name, terminal_width=WIDTH, max_content_width=WIDTH, **command.context_settings
+    )
+    yield context
     if isinstance(command, click.Group):
-        context = click.Context(command)
         for below in command.list_commands(context):
             found = command.get_command(context, below)
             assert found is not None
-            yield from commands(f"{name} {below}", found)
+            yield from contexts(below, found, context)
