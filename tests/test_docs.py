@@ -1,5 +1,6 @@
 """The documentation runs, its numbers are those of the code, and it builds."""
 
+import logging
 import os
 import re
 import subprocess
@@ -72,7 +73,14 @@ def no_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dpals.datasets, "load", load)
 
 
-@pytest.mark.usefixtures("no_downloads")
+@pytest.fixture
+def quiet_again() -> Iterator[None]:
+    """A page may ask for log messages."""
+    yield
+    logging.getLogger("dpals").setLevel(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("no_downloads", "quiet_again")
 @pytest.mark.parametrize("page", PAGES_THAT_RUN, ids=str)
 def test_every_example_runs(page: Path, desk: Path) -> None:
     if page.name == "tour.md":  # it starts with nothing
@@ -182,6 +190,20 @@ def test_a_year_of_trainings_is_within_its_budget() -> None:
         for value, fits in ((each, True), (each + 0.01, False)):
             spent = accounting.compose([accounting.mu(value, 1e-6)] * trainings)
             assert (spent <= accounting.mu(2.0, 1e-6)) == fits
+
+
+def test_every_pitfall_has_an_owner() -> None:
+    text = (DOCS / "pitfalls.md").read_text()
+    owners = {}
+    for heading, body in re.findall(r"^### (.*)\n\n(.*)", text, re.MULTILINE):
+        anchor = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        owner = re.match(r"\*\*Owner: (.*?)\.\*\*", body)
+        assert owner, heading
+        owners[f"#{anchor}"] = owner[1]
+    listed = {
+        link: owner for text, owner in table("pitfalls.md", "pitfall") for link in re.findall(r"\((#.*?)\)", text)
+    }
+    assert listed == owners
 
 
 def test_the_walk_through_the_code_names_functions_that_exist() -> None:
