@@ -104,10 +104,7 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Forget the run, once its result is safe."""
-        for path in [*self.folder.glob(_file_name("*")), self.folder / _RUN, self.folder / _LOCK]:
-            path.unlink(missing_ok=True)
-        if not any(self.folder.iterdir()):
-            self.folder.rmdir()
+        forget(self.folder)
 
     def _opened(self, training: dict[str, str]) -> tuple[str, str]:
         """Name and beginning of the run that is kept here, or of a new one."""
@@ -124,10 +121,11 @@ class Checkpoint:
         except (KeyError, TypeError, ValueError) as problem:
             raise InputError(f"{self.folder} is no checkpoint of this version of dpals: {problem}") from problem
         for name in kept.keys() | training.keys():
-            if kept.get(name) != training.get(name):
+            before, now = (facts.get(name, "not there") for facts in (kept, training))
+            if before != now:
                 raise InputError(
-                    f"the checkpoint {self.folder} is of another training: {name} was {kept.get(name, 'not there')} "
-                    f"and is now {training.get(name, 'not there')}. Go on as before, or start over with another folder"
+                    f"the checkpoint {self.folder} is of another training: {name} was {before} and is now {now}. "
+                    "Go on as before, or start over (--fresh, or another folder)"
                 )
         if self.n_releases:
             logger.warning(
@@ -136,6 +134,22 @@ class Checkpoint:
                 started,
             )
         return run, started
+
+
+def run_in(folder: Path) -> str:
+    """Name of the run that is kept in a folder, "" where there is none."""
+    try:
+        return str(json.loads((folder / _RUN).read_bytes())["run"])
+    except (OSError, KeyError, TypeError, ValueError):
+        return ""
+
+
+def forget(folder: Path) -> None:
+    """Remove the run that is kept in a folder, and the folder if nothing else is in it."""
+    for path in [*folder.glob(_file_name("*")), folder / _RUN, folder / _LOCK]:
+        path.unlink(missing_ok=True)
+    if folder.exists() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def _file_name(number: str) -> str:

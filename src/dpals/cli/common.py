@@ -3,7 +3,8 @@
 Results go to standard output, everything else to standard error, so that results can be piped.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -30,3 +31,20 @@ def messages(quiet: bool) -> "Console":
     from rich.console import Console
 
     return Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def warnings_shown(console: "Console") -> Iterator[None]:
+    """Print what the library warns of."""
+    import logging
+
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            console.print(f"Note: {record.getMessage()}.", markup=False)
+
+    handler, logger = Shown(logging.WARNING), logging.getLogger("dpals")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

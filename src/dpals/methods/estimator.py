@@ -43,14 +43,19 @@ class Estimator:
         options = options or Options()
         if options.checkpoint is not None:
             raise ValueError(f"{type(self).__name__} releases nothing that a checkpoint could keep: leave it out")
-        check_ratings(ratings)
-        self._check(ratings)
+        self.check(ratings)
         with self._watched(options, callbacks):
             self.model_ = self._train(ratings)
         return self
 
+    def check(self, ratings: Ratings) -> None:
+        """Raise where the arguments or the ratings do not fit the method. `fit` does so before anything is spent."""
+        if not isinstance(ratings, Ratings):
+            raise InputError(f"fit takes a dpals.Ratings, not a {type(ratings).__name__}: see Ratings.from_frame")
+        self._check(ratings)
+
     def _check(self, ratings: Ratings) -> None:
-        """Raise where the arguments or the ratings do not fit the method, before anything is spent."""
+        """What `check` looks at besides the type."""
 
     def _train(self, ratings: Ratings) -> FactorModel:
         raise NotImplementedError
@@ -145,8 +150,7 @@ class PrivateEstimator(Estimator):
             Called after each step with a `Step`.
         """
         options = options or Options()
-        check_ratings(ratings)
-        self._check(ratings)
+        self.check(ratings)
         budget = self._budget(ratings)
         with self._watched(options, callbacks), self._kept(options, ratings, dataset) as checkpoint:
             door = Door(budget, ledger or Ledger(), dataset, self.insecure_seed, checkpoint)
@@ -194,12 +198,6 @@ class PrivateEstimator(Estimator):
 
     def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
         raise NotImplementedError
-
-
-def check_ratings(ratings: Ratings) -> None:
-    """Raise where the argument of fit is something else."""
-    if not isinstance(ratings, Ratings):
-        raise InputError(f"fit takes a dpals.Ratings, not a {type(ratings).__name__}: see Ratings.from_frame")
 
 
 def needs_ratings(estimator: Estimator, ratings: Ratings) -> None:

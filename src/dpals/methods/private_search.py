@@ -8,7 +8,7 @@ from typing import Any, Self
 from dpals.evaluation.splits import split_entries
 from dpals.kernels.threads import limited_threads
 from dpals.methods.constraints import WHOLE, OneOf, Within, check_arguments
-from dpals.methods.estimator import PrivateEstimator, check_ratings
+from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.means import means_model
 from dpals.model import FactorModel
 from dpals.private.scoring import LARGEST_GAIN, offer_of_gains
@@ -144,8 +144,7 @@ class PrivateSearch(PrivateEstimator):
                 "a ledger adds up costs of Gaussian differential privacy, and a search has none: fit it without a "
                 "ledger, and add epsilon and delta of its statement to those of all other releases from the data"
             )
-        check_ratings(ratings)
-        self._check(ratings)
+        self.check(ratings)
         tries = tries_of(self.distribution, self.tries)
         whole = cost_of(mu_of_a_try(self.epsilon, self.delta, tries))
         training = Budget.of_cost(int(whole * (1 - self.score_share)))
