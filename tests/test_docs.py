@@ -58,7 +58,7 @@ def desk(tmp_path: Path, example: pl.DataFrame, monkeypatch: pytest.MonkeyPatch)
     films = example["film"].unique(maintain_order=True)
     example.rename({"film": "item"}).write_csv("ratings.csv")
     example.select("user", item="film").write_csv("clicks.csv")
-    films.sort().to_frame("item").write_csv("films.csv")
+    Path("films.txt").write_text("\n".join(films))
     example.rename({"film": "item"}).filter(pl.col("user").is_in(PEOPLE)).write_csv("today.csv")
     return tmp_path
 
