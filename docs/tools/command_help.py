@@ -16,9 +16,9 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def sections() -> Iterator[str]:
     """A heading and the help text of every command and of its own commands."""
-    from dpals.cli import _dpals
+    from dpals.cli import dpals
 
-    for context in contexts("dpals", _dpals):
+    for context in contexts("dpals", dpals):
         yield f"## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
 
 
