@@ -12,11 +12,12 @@ _SECTIONS = {
         "quickstart": "Simulate ratings, train a private model, print its privacy statement.",
     },
     "Use": {
+        "fit": "Train a private model on a file of ratings.",
         "evaluate": "Measure how well a model predicts ratings it has not seen.",
         "recommend": "Recommend items to every user of a file.",
         "similar": "Show the items that are most like an item.",
         "statement": "Print the privacy statement of a model.",
-        "ledger": "Show or verify what was spent on which data set.",
+        "ledger": "Show, verify or limit what is spent on which data set.",
     },
     "Before you have data": {
         "plan": "Show what accuracy to expect, without touching data.",

@@ -86,40 +86,17 @@ def messages(quiet: bool) -> "Console":
 
 
 @contextmanager
-def progress(
-    console: "Console", what: str, beside_results: bool = False
-) -> Iterator[Callable[[float, float | None], None]]:
-    """A bar with the time that is left, on terminals only; give it how much is done, and of how much.
+def warnings_shown(console: "Console") -> Iterator[None]:
+    """Print what the library warns of."""
+    import logging
 
-    It is not shown `beside_results` that go to the same terminal.
-    """
-    import sys
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            console.print(f"Note: {record.getMessage()}.", markup=False)
 
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-    )
-    hidden = not console.is_terminal or console.quiet or (beside_results and sys.stdout.isatty())
-    with Progress(
-        *columns,
-        console=console,
-        transient=True,
-        disable=hidden,
-        redirect_stdout=False,  # results go where they always go, and not through the bar
-        redirect_stderr=False,
-    ) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    handler, logger = Shown(logging.WARNING), logging.getLogger("dpals")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

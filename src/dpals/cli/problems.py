@@ -11,6 +11,9 @@ _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 _WORDS = {
     r'on_bad_rows="(\w+)"': r"--on-bad-rows \1",
+    r"rating_range=\(lowest, highest\)": "--rating-range LOW HIGH",
+    r"rating_range=\(([\d.]+), ([\d.]+)\)": r"--rating-range \1 \2",
+    r"\(implicit=True where a table is read\)": "(--implicit)",
     r'\bids="(\w+)"': r"--ids \1",
     r"\b(user|item|rating|timestamp)=\.\.\.": r"--\1 COLUMN",
 }

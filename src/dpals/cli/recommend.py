@@ -17,7 +17,6 @@ from dpals.cli.common import (
     messages,
     model_argument,
     output_option,
-    progress,
     quiet_option,
 )
 
@@ -77,12 +76,13 @@ def command(
     from dpals.intake.parts import history_parts
     from dpals.intake.rows import BadRows
     from dpals.model import load
+    from dpals.progress import progress_bar
     from dpals.serving import recommend_in_blocks
 
     loaded = load(model)
     console = messages(quiet)
     with ExitStack() as stack:
-        with progress(console, f"Reading {history.name}") as said:
+        with progress_bar(f"Reading {history.name}", not quiet) as said:
             read = history_parts(
                 history,
                 Wanted(**columns, implicit=loaded.rating_range is None),
@@ -96,7 +96,8 @@ def command(
             )
             parts = stack.enter_context(read)
         done = n_users = 0
-        with progress(console, "Recommending", beside_results=output is None) as said:
+        beside_results = output is None and sys.stdout.isatty()
+        with progress_bar("Recommending", not quiet and not beside_results) as said:
             write = stack.enter_context(_output(output, as_json, parts.columns))
             for block in recommend_in_blocks(loaded, parts, min(k, len(loaded.items)), not include_seen):
                 write(block)
