@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,13 +33,17 @@ class Estimator:
         """One row per item of the catalogue; publishable."""
         return self.model_.item_factors
 
-    def predict(self, history: Ratings, users: ArrayLike, items: ArrayLike) -> NDArray[np.float32]:
+    def predict(self, history: Any, users: ArrayLike, items: ArrayLike) -> NDArray[np.float32]:
         """Ratings that users would give to items: see `FactorModel.predict`."""
         return self.model_.predict(history, users, items)
 
+    @overload
     def recommend(
         self, history: Ratings, k: int = 20, exclude_seen: bool = True
-    ) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    ) -> tuple[NDArray[Any], NDArray[np.float32]]: ...
+    @overload
+    def recommend(self, history: Any, k: int = 20, exclude_seen: bool = True) -> Any: ...
+    def recommend(self, history: Any, k: int = 20, exclude_seen: bool = True) -> Any:
         """The best items for each user: see `FactorModel.recommend`."""
         return self.model_.recommend(history, k, exclude_seen)
 
