@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
@@ -67,6 +68,38 @@ def test_any_ids_and_numbers_come_back(tmp_path_factory, items, mean):
     assert loaded.global_mean == mean
 
 
+def numbers_in(value):
+    """All numbers anywhere in JSON."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for part in value for number in numbers_in(part)]
+    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+@pytest.mark.parametrize("method", [dpals.PooledDPALS(1.0, rank=3, steps=2), dpals.ALS(rank=3)], ids=["pooled", "als"])
+@pytest.mark.parametrize("implicit", [False, True])
+def test_nothing_private_is_in_the_folder_of_a_trained_model(tmp_path, method, implicit):
+    rng = np.random.default_rng(5)
+    rows, columns = np.nonzero(rng.random((347, 31)) < 0.5)
+    users = np.array([f"user-{number:05}-of-ours" for number in range(347)])[rows]
+    rated = {} if implicit else {"values": rng.integers(1, 6, len(rows)), "rating_range": (1, 5)}
+    ratings = dpals.Ratings.from_arrays(users, columns + 1, **rated)
+    method.fit(ratings).save(tmp_path)
+    contents = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(contents) == 2 + isinstance(method, dpals.PooledDPALS)
+    for content in contents.values():
+        assert b"user-" not in content
+        assert b"of-ours" not in content
+    arrays = safetensors.numpy.load(contents[arrays_in(tmp_path).name])
+    assert {len(array) for array in arrays.values()} == {31}
+    numbers = numbers_in(json.loads(contents["model.json"]))
+    assert not {347, ratings.n_ratings} & set(numbers)
+    written = "".join(content.decode() for name, content in contents.items() if not name.startswith("arrays"))
+    assert f"{ratings.n_ratings:,}" not in written
+    assert "347 users" not in written
+
+
 def test_nothing_in_the_files_belongs_to_a_user(tmp_path):
     """Two models that differ in nothing but the users they serve have the same files, which name no user."""
     model = model_of(17, privacy=statement())
@@ -79,7 +112,9 @@ def test_nothing_in_the_files_belongs_to_a_user(tmp_path):
     assert before == after
     assert set(json.loads(after["model.json"])) == {
         "format",
+        "dpals",
         "sha256",
+        "checksum",
         "items",
         "global_mean",
         "user_ridge",
@@ -106,9 +141,15 @@ def arrays_in(folder):
     return path
 
 
+def put_facts(folder, facts):
+    """With the right checksum."""
+    others = {name: value for name, value in facts.items() if name != "checksum"}
+    checksum = hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
+    (folder / "model.json").write_text(json.dumps({**others, "checksum": checksum}))
+
+
 def change_facts(folder, **changes):
-    facts = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps({**facts, **changes}))
+    put_facts(folder, {**json.loads((folder / "model.json").read_text()), **changes})
 
 
 def put_arrays(folder, **changes):
@@ -129,7 +170,7 @@ def put_content(folder, content):
 def without(folder, name):
     facts = json.loads((folder / "model.json").read_text())
     del facts[name]
-    (folder / "model.json").write_text(json.dumps(facts))
+    put_facts(folder, facts)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +178,14 @@ def without(folder, name):
     [
         (lambda folder: (folder / "model.json").unlink(), "model.json is missing"),
         (lambda folder: arrays_in(folder).unlink(), "arrays-.* is missing"),
-        (lambda folder: change_facts(folder, format=2), "not written by this version"),
-        (lambda folder: (folder / "model.json").write_text("[]"), "not written by this version"),
+        (
+            lambda folder: change_facts(folder, format=2),
+            r"written by a newer version of dpals \(format 2; this one reads format 1\): update dpals",
+        ),
+        (lambda folder: change_facts(folder, format=0), "not written by dpals: it says no format that is known"),
+        (lambda folder: change_facts(folder, format="new"), "not written by dpals"),
+        (lambda folder: without(folder, "format"), "not written by dpals"),
+        (lambda folder: (folder / "model.json").write_text("[]"), "not written by dpals"),
         (lambda folder: (folder / "model.json").write_bytes(b'{"format": 1'), "model.json is damaged"),
         (lambda folder: (folder / "model.json").write_bytes(b"\xff\xfe\xfa"), "model.json is damaged"),
         (lambda folder: (folder / "model.json").write_bytes(b""), "model.json is damaged"),
@@ -189,6 +236,43 @@ def test_any_flipped_bit_in_the_arrays_is_noticed(saved):
             FactorModel.load(saved)
 
 
+def test_any_flipped_bit_in_the_facts_is_noticed(saved):
+    """Unless it is in the last digits of a number, where it changes nothing."""
+    content = (saved / "model.json").read_bytes()
+    facts = json.loads(content)
+    harmless = 0
+    for at in range(0, len(content), 23):
+        damaged = content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+        (saved / "model.json").write_bytes(damaged)
+        try:
+            FactorModel.load(saved)
+        except dpals.InputError:
+            continue
+        harmless += 1
+        assert json.loads(damaged) == facts
+    assert harmless < 5
+
+
+def test_facts_edited_by_hand_are_refused(saved):
+    text = (saved / "model.json").read_text()
+    (saved / "model.json").write_text(text.replace('"global_mean": 3.4', '"global_mean": 3.5'))
+    with pytest.raises(dpals.InputError, match="edited: its checksum is wrong"):
+        FactorModel.load(saved)
+    (saved / "model.json").write_text(json.dumps(json.loads(text)))  # only the spaces
+    assert FactorModel.load(saved).global_mean == 3.4
+
+
+def test_facts_of_another_model_are_refused(saved, tmp_path):
+    model_of(20).save(tmp_path / "other")
+    (saved / "model.json").write_bytes((tmp_path / "other" / "model.json").read_bytes())
+    with pytest.raises(dpals.InputError, match=r"arrays-.*\.safetensors is missing"):
+        FactorModel.load(saved)
+
+
+def test_the_folder_says_which_version_wrote_it(saved):
+    assert json.loads((saved / "model.json").read_text())["dpals"] == dpals.__version__
+
+
 @pytest.mark.parametrize("what", ["no such folder", "a file"])
 def test_what_is_no_folder_is_refused(tmp_path, what):
     if what == "a file":
@@ -201,21 +285,38 @@ def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+def assert_page_belongs(folder):
+    """The page with the statement is that of the model, where there is one."""
+    page = folder / "statement.html"
+    assert not page.exists() or page.read_text() == FactorModel.load(folder).privacy.to_html()
+
+
+def named(dataset):
+    return replace(statement(), dataset=dataset)
+
+
 def test_a_model_is_replaced_by_another(saved):
-    other = model_of(21)
+    assert names_in(saved) == [arrays_in(saved).name, "model.json", "statement.html"]
+    assert_page_belongs(saved)
+    other = model_of(21, privacy=named("another data set"))
     other.save(saved)
     assert np.array_equal(FactorModel.load(saved).item_factors, other.item_factors)
+    assert names_in(saved) == [arrays_in(saved).name, "model.json", "statement.html"]
+    assert "another data set" in (saved / "statement.html").read_text()
+    assert_page_belongs(saved)
+    model_of(22).save(saved)
     assert names_in(saved) == [arrays_in(saved).name, "model.json"]
 
 
-@pytest.mark.parametrize("file", [1, 2], ids=["arrays", "facts"])
+@pytest.mark.parametrize("file", [1, 2, 3], ids=["arrays", "facts", "statement"])
 @pytest.mark.parametrize(("owner", "step"), [(os, "fsync"), (Path, "replace")], ids=["write", "rename"])
 @pytest.mark.parametrize("is_first", [True, False])
 @pytest.mark.parametrize("same_arrays", [True, False])
-def test_a_failed_save_leaves_nothing_behind(tmp_path, monkeypatch, owner, step, file, is_first, same_arrays):
-    folder, old, new = tmp_path / "model", model_of(22), model_of(23)
+@pytest.mark.parametrize("problem", [OSError("disk full"), KeyboardInterrupt("disk full")], ids=["error", "Ctrl-C"])
+def test_a_failed_save_leaves_nothing_behind(tmp_path, monkeypatch, owner, step, file, is_first, same_arrays, problem):
+    folder, old, new = tmp_path / "model", model_of(22, privacy=named("old")), model_of(23, privacy=named("new"))
     if same_arrays:
-        new = replace(old, global_mean=1.0)
+        new = replace(old, global_mean=1.0, privacy=named("new"))
     folder.mkdir()
     if not is_first:
         old.save(folder)
@@ -225,26 +326,67 @@ def test_a_failed_save_leaves_nothing_behind(tmp_path, monkeypatch, owner, step,
     def failing(*arguments):
         calls.append(arguments)
         if len(calls) == file:
-            raise OSError("disk full")
+            raise problem
         return working(*arguments)
 
     with monkeypatch.context() as patched:
         patched.setattr(owner, step, failing)
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(type(problem), match="disk full"):
             new.save(folder)
+    if file == 1:
+        assert names_in(folder) == before
+    elif file == 2:
+        assert names_in(folder) == [name for name in before if name != "statement.html"]
+    else:
+        assert names_in(folder) == [arrays_in(folder).name, "model.json"]
+    if file == 3 or not is_first:
+        loaded, expected = FactorModel.load(folder), new if file == 3 else old
+        assert loaded.privacy == expected.privacy
+        assert np.array_equal(loaded.item_factors, expected.item_factors)
+        assert_page_belongs(folder)
+
+
+DISK_FULL = """
+import resource, sys
+import numpy as np
+from dpals.model import FactorModel
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+try:
+    FactorModel(np.arange(1000), np.ones((1000, int(sys.argv[3]))), np.zeros(1000), 2.0, 1.0).save(sys.argv[1])
+except OSError as problem:
+    print(problem.strerror)
+"""
+
+
+@pytest.mark.parametrize(
+    ("largest_file", "rank"), [(0, 8), (36_000, 8), (6_000, 0)], ids=["everything", "arrays", "model.json"]
+)
+def test_a_disk_that_is_full_leaves_the_old_model(tmp_path, largest_file, rank):
+    """Files of more than so many bytes cannot be written."""
+    folder = tmp_path / "model"
+    FactorModel(np.arange(2000), np.zeros((2000, 1)), np.zeros(2000), 1.0, 1.0).save(folder)
+    before = names_in(folder)
+
+    def save_within(size):
+        command = [sys.executable, "-c", DISK_FULL, folder, str(size), str(rank)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert save_within(largest_file) == "File too large\n"
     assert names_in(folder) == before
-    if not is_first:
-        loaded = FactorModel.load(folder)
-        assert loaded.global_mean == old.global_mean
-        assert np.array_equal(loaded.item_factors, old.item_factors)
+    assert FactorModel.load(folder).global_mean == 1.0
+    assert save_within(100_000) == ""
+    assert FactorModel.load(folder).global_mean == 2.0
 
 
 SAVING = """
 import os, sys
+from dataclasses import replace
 import numpy as np
 from pathlib import Path
 from dpals.errors import InputError
 from dpals.model import FactorModel
+from tests.small_models import statement
 
 def dying(call):
     def counting(*arguments, **named):
@@ -255,7 +397,11 @@ def dying(call):
         return call(*arguments, **named)
     return counting
 
-old, new = (FactorModel([1, 2], np.full((2, 1), value), np.zeros(2), value, 1.0) for value in (1.0, 2.0))
+def model(value):
+    privacy = replace(statement(), dataset=str(value))
+    return FactorModel([1, 2], np.full((2, 1), value), np.zeros(2), value, 1.0, privacy=privacy)
+
+old, new = model(1.0), model(2.0)
 for life in range(1, 30):
     folder = Path(sys.argv[1]) / str(life)
     old.save(folder)
@@ -272,11 +418,15 @@ for life in range(1, 30):
 
 def test_a_killed_save_leaves_the_old_model_or_the_new_one(tmp_path):
     """Processes that end without a word, each one step further: before every change that a save makes."""
-    subprocess.run([sys.executable, "-W", "ignore", "-c", SAVING, tmp_path], check=True)
+    repository = Path(__file__).parents[1]
+    subprocess.run([sys.executable, "-W", "ignore", "-c", SAVING, tmp_path], check=True, cwd=repository)
     folders = sorted(tmp_path.iterdir(), key=lambda path: int(path.name))
     assert 5 < len(folders) < 29
     models = [FactorModel.load(folder) for folder in folders]
     assert all(model.item_factors.tolist() == [[model.global_mean]] * 2 for model in models)
+    assert all(model.privacy.dataset == str(model.global_mean) for model in models)
+    for folder in folders:
+        assert_page_belongs(folder)
     means = [model.global_mean for model in models]
     assert means == sorted(means)
     assert set(means) == {1.0, 2.0}

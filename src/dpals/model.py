@@ -1,6 +1,5 @@
 """What training leaves behind: item factors, and how to serve a user from them and the user's own history."""
 
-import json
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from dpals.intake.builder import checked_range
 from dpals.intake.ids import find, id_array, is_text
 from dpals.kernels.rows import row_norms, row_sums
 from dpals.kernels.top_k import top_k
-from dpals.model_files import read_model, write_model
+from dpals.model_files import NUMBERS, damage_reported, read_model, write_model
 from dpals.private.replay import Replay, ReplayProblem
 from dpals.private.user_step import ChoiceProblem, UserProblem
 from dpals.ratings import Ratings
@@ -23,8 +22,6 @@ from dpals.release.statement import Statement
 
 Floats = NDArray[np.float32]
 
-_ARRAYS = ("item_factors", "item_biases", "is_trained")
-_NUMBERS = ("global_mean", "user_ridge", "user_exponent", "user_bias_ridge", "unseen_weight")
 _PAIRS_AT_ONCE = 1 << 13
 
 
@@ -107,7 +104,7 @@ class FactorModel:
             "is_trained": np.asarray(self.is_trained, bool) if len(self.is_trained) else everything,
             "rating_range": checked_range(self.rating_range, has_ratings=self.rating_range is not None),
             # Python's own numbers go to JSON and back without a change.
-            **{name: None if getattr(self, name) is None else float(getattr(self, name)) for name in _NUMBERS},
+            **{name: None if getattr(self, name) is None else float(getattr(self, name)) for name in NUMBERS},
         }
         for name, value in clean.items():
             if isinstance(value, np.ndarray):
@@ -314,34 +311,19 @@ class FactorModel:
         return self.items[others[best]], cosines[best].astype(np.float32)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a folder: model.json and one safetensors file. Nothing in it belongs to a user.
+        """Write the model to a folder: model.json, one safetensors file and the privacy statement as a page.
 
-        Whenever that is interrupted, the folder holds the model from before or the new one, whole.
+        Nothing in it belongs to a user. Whenever that is interrupted, the folder holds the model from before or the
+        new one, whole.
         """
-        facts = {
-            **{name: getattr(self, name) for name in (*_NUMBERS, "rating_range", "log_odds")},
-            "replay": None if self.replay is None else self.replay.to_dict(),
-            "privacy": None if self.privacy is None else json.loads(self.privacy.to_json()),
-            "items": self.items.tolist(),
-        }
-        write_model(Path(path), {name: getattr(self, name) for name in _ARRAYS}, facts)
+        write_model(Path(path), self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "FactorModel":
         """Read a model that `save` wrote; `dpals.load` does the same."""
-        folder = Path(path)
-        arrays, facts = read_model(folder)
-        try:
-            privacy, replay = facts["privacy"], facts["replay"]
-            kept: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
-            kept |= {name: facts[name] for name in ("items", *_NUMBERS, "rating_range", "log_odds")}
-            return cls(
-                **kept,
-                replay=None if replay is None else Replay.from_dict(replay),
-                privacy=None if privacy is None else Statement.from_json(json.dumps(privacy)),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise InputError(f"the model in {folder} is damaged: {problem}") from problem
+        arguments = read_model(Path(path))
+        with damage_reported(Path(path)):
+            return cls(**arguments)
 
     def _user_means(self, history: Ratings) -> Floats:
         """Mean of each user's own ratings; the global mean for users without any, 0 for implicit feedback."""
