@@ -3,18 +3,20 @@
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpals.errors import InputError
+from dpals.export import export_model
 from dpals.history import ColumnNames, read_history, take_history
 from dpals.intake.builder import checked_range
 from dpals.intake.ids import find, id_array, is_text
-from dpals.kernels.rows import row_norms, row_sums
+from dpals.kernels.rows import row_norms
 from dpals.kernels.top_k import top_k
 from dpals.model_files import NUMBERS, damage_reported, read_model, write_model
+from dpals.private.centering import user_means
 from dpals.private.replay import Replay, ReplayProblem
 from dpals.private.user_step import ChoiceProblem, UserProblem
 from dpals.ratings import Ratings
@@ -202,18 +204,27 @@ class FactorModel:
         return self.user_problem().solve(self.history(history))
 
     def two_sides(self, history: Any) -> tuple[Floats, Floats]:
-        """A row for each user and one for each item, whose inner product is the score before it is cut.
+        """`queries` and `item_side`: a row for each user and one for each item, whose inner product is the score."""
+        return self.queries(history), self.item_side()
 
-        A user's row depends on that user's history alone, to the last bit, and belongs to that user only.
-        After the user's vector come 1, which meets the offset of a trained item, and the user's mean, which
-        meets the 1 of an item that was not trained on.
+    def queries(self, history: Any) -> Floats:
+        """One row per user for a search in the arrays of ``export("arrays")``. It belongs to that user only.
+
+        Its inner product with the vector of an item is the score of the item, before it is cut to the rating range.
+        A row depends on that user's history alone, to the last bit. After the user's vector come 1, which meets the
+        offset of a trained item, and the user's mean, which meets the 1 of an item that was not trained on. History and
+        order of users are as in `user_vectors`.
         """
-        ratings, problem = self.history(history), self.user_problem()
+        ratings = self.history(history)
         ones = np.ones(ratings.n_users, np.float32)
-        users = np.column_stack([problem.solve(ratings), ones, self._user_means(ratings)])
-        items = np.column_stack([problem.features, problem.offsets, np.zeros_like(problem.offsets)])
-        items[~self.is_trained] = np.eye(items.shape[1])[-1]
-        return users, items
+        return np.column_stack([self.user_problem().solve(ratings), ones, user_means(ratings, self.global_mean)])
+
+    def item_side(self) -> Floats:
+        """One row per item: what the rows of `queries` meet. Publishable."""
+        problem = self.user_problem()
+        vectors = np.column_stack([problem.features, problem.offsets, np.zeros_like(problem.offsets)])
+        vectors[~self.is_trained] = np.eye(vectors.shape[1])[-1]
+        return vectors
 
     def predict(self, history: Any, users: ArrayLike, items: ArrayLike) -> Floats:
         """Ratings, or scores, that users would give to items. They belong to those users.
@@ -310,6 +321,32 @@ class FactorModel:
         best = np.argsort(-cosines, kind="stable")[:k]
         return self.items[others[best]], cosines[best].astype(np.float32)
 
+    @overload
+    def export(self, format: Literal["arrays"]) -> tuple[NDArray[Any], Floats]: ...
+    @overload
+    def export(self, format: Literal["parquet"], path: str | os.PathLike[str]) -> None: ...
+    def export(self, format: str, path: str | os.PathLike[str] | None = None) -> tuple[NDArray[Any], Floats] | None:
+        """What is known about the items, for other programs. Publishable.
+
+        Parameters
+        ----------
+        format
+            "parquet" writes a file with one row per item: item, bias, factor_0, factor_1, ..., trained. "arrays"
+            returns ids and vectors (float32, C-contiguous) for an index that searches for the largest inner product,
+            such as those of faiss and hnswlib; `queries` makes what to search for.
+        path
+            Where to write the file.
+
+        Examples
+        --------
+        >>> model = FactorModel(["tea", "rum"], [[1.0], [-1.0]], [0.5, 0.0], 3.0, 0.25, rating_range=(1, 5))
+        >>> history = Ratings.from_arrays(["ann"], ["rum"], [5], rating_range=(1, 5), catalogue=model.items)
+        >>> ids, vectors = model.export("arrays")
+        >>> ids.tolist(), (vectors @ model.queries(history)[0]).round(2)
+        (['tea', 'rum'], array([1.9, 4.6], dtype=float32))
+        """
+        return export_model(self, format, path)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a folder: model.json, one safetensors file and the privacy statement as a page.
 
@@ -324,14 +361,6 @@ class FactorModel:
         arguments = read_model(Path(path))
         with damage_reported(Path(path)):
             return cls(**arguments)
-
-    def _user_means(self, history: Ratings) -> Floats:
-        """Mean of each user's own ratings; the global mean for users without any, 0 for implicit feedback."""
-        if history.values is None:
-            return np.zeros(history.n_users, np.float32)
-        counts = np.diff(history.indptr)
-        sums = row_sums(history.indptr, history.values)
-        return np.where(counts > 0, sums / np.maximum(counts, 1), self.global_mean).astype(np.float32)
 
     def _in_range(self, scores: Floats) -> Floats:
         if self.rating_range is None:

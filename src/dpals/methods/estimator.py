@@ -2,12 +2,13 @@
 
 import inspect
 import os
-from typing import Any, Self, overload
+from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpals.errors import InputError
+from dpals.history import ColumnNames
 from dpals.model import FactorModel
 from dpals.ratings import Ratings
 from dpals.release.accounting import Budget
@@ -50,6 +51,26 @@ class Estimator:
     def similar_items(self, item: Any, k: int = 10) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """The most similar items: see `FactorModel.similar_items`."""
         return self.model_.similar_items(item, k)
+
+    def history(self, data: Any, **columns: Unpack[ColumnNames]) -> Ratings:
+        """The users' own ratings as the model needs them: see `FactorModel.history`."""
+        return self.model_.history(data, **columns)
+
+    def read_history(self, path: str | os.PathLike[str], **columns: Unpack[ColumnNames]) -> Ratings:
+        """The same from a file: see `FactorModel.read_history`."""
+        return self.model_.read_history(path, **columns)
+
+    def queries(self, history: Any) -> NDArray[np.float32]:
+        """One row per user for a search in exported arrays: see `FactorModel.queries`."""
+        return self.model_.queries(history)
+
+    @overload
+    def export(self, format: Literal["arrays"]) -> tuple[NDArray[Any], NDArray[np.float32]]: ...
+    @overload
+    def export(self, format: Literal["parquet"], path: str | os.PathLike[str]) -> None: ...
+    def export(self, format: Any, path: Any = None) -> Any:
+        """What is known about the items, for other programs: see `FactorModel.export`."""
+        return self.model_.export(format) if path is None else self.model_.export(format, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a folder, for `dpals.load`."""
