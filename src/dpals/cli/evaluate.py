@@ -17,7 +17,12 @@ from dpals.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dpals.evaluation.held_out import Evaluation
+    from dpals.history import ColumnNames
+    from dpals.model import FactorModel
+    from dpals.ratings import Ratings
 
 FOR_YOUR_EYES_ONLY = "These numbers are exact and not private: they are for your eyes only."
 
@@ -62,27 +67,38 @@ def command(
     The numbers are exact and not private: they are for your eyes only.
     """
     from dpals.evaluation.held_out import evaluate
-    from dpals.intake.columns import Wanted
-    from dpals.intake.files import read_file
-    from dpals.intake.rows import BadRows
     from dpals.model import load
 
     loaded, console = load(model), messages(quiet)
-    wanted = Wanted(**columns, implicit=loaded.rating_range is None)
-    facts = {"rating_range": loaded.rating_range, "catalogue": loaded.items, "ids": ids}
-    read = []
-    for path in (history, test):
-        ratings = read_file(path, wanted, **facts, bad=BadRows(on_bad_rows, "drop"))
-        if ratings.report.rows_dropped:
-            console.print(f"{path}: {ratings.report}.", markup=False)
-        read.append(ratings)
-    found = evaluate(loaded, *read, k=min(k, len(loaded.items)))
+    known, wanted = (_read(path, loaded, columns, ids, on_bad_rows, console) for path in (history, test))
+    found = evaluate(loaded, known, wanted, min(k, len(loaded.items)))
     if found.seen:
         console.print(
-            f"Warning: {found.seen:,} of {found.ratings:,} test ratings are in the history as well, where the model sees "
+            f"Warning: {found.seen:,} of {found.ratings:,} test rows are in the history as well, where the model sees "
             "them. Leave them out of one of the files."
         )
     _print(found, as_json)
+
+
+def _read(
+    path: Path, model: "FactorModel", columns: "ColumnNames", ids: Any, on_bad_rows: Any, console: "Console"
+) -> "Ratings":
+    """A file of ratings for the model, with what was left out said."""
+    from dpals.history import wanted_columns
+    from dpals.intake.files import read_file
+    from dpals.intake.rows import BadRows
+
+    ratings = read_file(
+        path,
+        wanted_columns(model.rating_range, columns),
+        rating_range=model.rating_range,
+        catalogue=model.items,
+        bad=BadRows(on_bad_rows, "drop"),
+        ids=ids,
+    )
+    if ratings.report.rows_dropped:
+        console.print(f"{path}: {ratings.report}.", markup=False)
+    return ratings
 
 
 def _print(found: "Evaluation", as_json: bool) -> None:

@@ -50,7 +50,7 @@ def command(
     quiet: bool,
     ids: Any,
     on_bad_rows: Any,
-    **columns: str | None,
+    **columns: Any,
 ) -> None:
     """Recommend items to every user of a history, from MODEL and the user's own rows of the history.
 
@@ -72,7 +72,7 @@ def command(
     _check_output(output, history, as_json)
     from contextlib import ExitStack
 
-    from dpals.intake.columns import Wanted
+    from dpals.history import wanted_columns
     from dpals.intake.parts import history_parts
     from dpals.intake.rows import BadRows
     from dpals.model import load
@@ -85,7 +85,7 @@ def command(
         with progress_bar(f"Reading {history.name}", not quiet) as said:
             read = history_parts(
                 history,
-                Wanted(**columns, implicit=loaded.rating_range is None),
+                wanted_columns(loaded.rating_range, columns),
                 rating_range=loaded.rating_range,
                 catalogue=loaded.items,
                 bad=BadRows(on_bad_rows, "drop"),
