@@ -35,9 +35,8 @@ class ArraySource:
 class FrameSource:
     """A pandas or polars frame, an Arrow table, or anything with the Arrow stream interface."""
 
-    name = "the frame"
-
-    def __init__(self, frame: Any, wanted: Wanted) -> None:
+    def __init__(self, frame: Any, wanted: Wanted, name: str = "the frame") -> None:
+        self.name = name
         if isinstance(frame, pl.LazyFrame):
             names = frame.collect_schema().names()
         elif hasattr(frame, "iloc"):  # pandas: column by column, for those that Arrow would refuse
