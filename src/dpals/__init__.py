@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from dpals.release.ledger import Ledger as Ledger
     from dpals.release.ledger import LedgerDamaged as LedgerDamaged
     from dpals.release.statement import Statement as Statement
+    from dpals.training import Options as Options
+    from dpals.training import Step as Step
 
 __version__ = "0.1.0"
 
@@ -53,6 +55,7 @@ _HOMES = {
     "ItemMean": "dpals.methods.means",
     "Ledger": "dpals.release.ledger",
     "LedgerDamaged": "dpals.release.ledger",
+    "Options": "dpals.training",
     "PooledDPALS": "dpals.methods.pooled_dpals",
     "Popularity": "dpals.methods.popularity",
     "PrivacyBudgetExceeded": "dpals.release.accounting",
@@ -62,6 +65,7 @@ _HOMES = {
     "SGLD": "dpals.methods.sgld",
     "StagewiseALS": "dpals.methods.stagewise_als",
     "Statement": "dpals.release.statement",
+    "Step": "dpals.training",
     "TraceNorm": "dpals.methods.trace_norm",
     "UserMean": "dpals.methods.means",
     "accounting": "dpals.release.accounting",

@@ -87,7 +87,8 @@ def take_history(
         return _from_sparse(data, items, rating_range), None
     if isinstance(data, str | os.PathLike):
         raise InputError(f"the history is a path, {str(data)!r}: read it with model.read_history first")
-    if not (hasattr(data, "iloc") or isinstance(data, pl.LazyFrame) or hasattr(data, "__arrow_c_stream__")):
+    is_pandas = hasattr(data, "iloc") and hasattr(data, "columns")
+    if not (is_pandas or isinstance(data, pl.LazyFrame) or hasattr(data, "__arrow_c_stream__")):
         raise InputError(
             "the history must be a dpals.Ratings, a pandas or polars frame, an Arrow table or a SciPy sparse matrix, "
             f"not a {type(data).__name__}"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpals.errors import InputError
 from dpals.ratings import Ratings
+from dpals.titles import film_titles
 
 __all__ = ["SyntheticTask", "movielens_like", "paper_synthetic"]
 
@@ -61,7 +62,9 @@ Floats = NDArray[np.float32]
 Result = TypeVar("Result")
 
 
-def movielens_like(n_users: int = 69_878, n_items: int = 10_677, mean_ratings: float = 143, seed: int = 0) -> Ratings:
+def movielens_like(
+    n_users: int = 69_878, n_items: int = 10_677, mean_ratings: float = 143, seed: int = 0, *, titles: bool = False
+) -> Ratings:
     """Simulate star ratings that look like MovieLens 10M, by default at its size.
 
     Few items get most of the ratings, and they are the better ones. Users pick items by popularity and by
@@ -77,6 +80,8 @@ def movielens_like(n_users: int = 69_878, n_items: int = 10_677, mean_ratings: f
         Ratings per user on average. Every user has at least 20, or all items of a smaller catalogue.
     seed
         Other seeds give other users and items of the same kind.
+    titles
+        Give items the titles of films in place of numbers. Films of the same kind appeal to the same users.
 
     Returns
     -------
@@ -104,7 +109,8 @@ def movielens_like(n_users: int = 69_878, n_items: int = 10_677, mean_ratings: f
     def rate(users: slice, rng: Generator) -> _Rows:
         return _rate(catalogue, counts[users], mean_ratings, rng)
 
-    return _to_ratings(_map_blocks(rate, n_users, n_items, user_seed), n_items, STARS)
+    names = film_titles(catalogue.factors) if titles else None
+    return _to_ratings(_map_blocks(rate, n_users, n_items, user_seed), n_items, STARS, names)
 
 
 class _Catalogue(NamedTuple):
@@ -274,10 +280,12 @@ def _map_blocks(
         return list(pool.map(work, blocks, generators))
 
 
-def _to_ratings(blocks: Sequence[_Rows], n_items: int, rating_range: tuple[float, float]) -> Ratings:
+def _to_ratings(
+    blocks: Sequence[_Rows], n_items: int, rating_range: tuple[float, float], names: list[str] | None = None
+) -> Ratings:
     from scipy.sparse import csr_array
 
     counts, items, values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     indptr = np.concatenate(([0], np.cumsum(counts)))
     matrix = csr_array((values, items, indptr), shape=(len(counts), n_items))
-    return Ratings.from_csr(matrix, rating_range=rating_range)
+    return Ratings.from_csr(matrix, items=names, rating_range=rating_range)

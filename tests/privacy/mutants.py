@@ -64,8 +64,8 @@ MUTANTS = [
     Mutant(
         "noise divided by the root of 2",
         "release/mechanism.py",
-        "rounded_gaussian(stream, len(sums), variance,",
-        "rounded_gaussian(stream, len(sums), variance // 2,",
+        "rounded_gaussian(stream, len(sums), record.variance,",
+        "rounded_gaussian(stream, len(sums), record.variance // 2,",
         "tests/release/test_mechanism.py",
     ),
     Mutant(
@@ -78,17 +78,18 @@ MUTANTS = [
     Mutant(
         "noise added to a float",
         "release/mechanism.py",
-        "        sums += rounded_gaussian(stream, len(sums), variance, query.coordinate_weights)\n"
-        "        return sums.astype(np.float64) * grid.step",
-        "        noise = rounded_gaussian(stream, len(sums), variance, query.coordinate_weights)\n"
-        "        return sums.astype(np.float64) * grid.step + noise * grid.step",
+        "        sums += rounded_gaussian(stream, len(sums), record.variance, query.coordinate_weights)\n"
+        "        return sums\n",
+        "        noise = rounded_gaussian(stream, len(sums), record.variance, query.coordinate_weights)\n"
+        "        return (sums * grid.step + noise * grid.step) / grid.step\n",
         "tests/release/test_mechanism.py",
     ),
     Mutant(
         "spend after noise",
         "release/mechanism.py",
-        "            self.ledger.spend(self.dataset, query.purpose, record.cost)\n",
-        "            NoiseStream().words(1)\n            self.ledger.spend(self.dataset, query.purpose, record.cost)\n",
+        "            self.ledger.spend(self.dataset, record.purpose, record.cost, receipt)\n",
+        "            NoiseStream().words(1)\n"
+        "            self.ledger.spend(self.dataset, record.purpose, record.cost, receipt)\n",
         "tests/release/test_mechanism.py",
     ),
     Mutant(
@@ -101,9 +102,30 @@ MUTANTS = [
     Mutant(
         "the budget is checked too early only",
         "release/mechanism.py",
-        "            self._check_affordable(query, record.cost)\n",
+        "            self._check_affordable(record, record.cost)\n",
         "",
         "tests/release/test_mechanism.py",
+    ),
+    Mutant(
+        "numbers leave before they are recorded as published",
+        "release/mechanism.py",
+        "        self.ledger.publish(self.dataset, receipt, hashlib.sha256(table.tobytes()).hexdigest())\n",
+        "",
+        "tests/release/test_mechanism.py",
+    ),
+    Mutant(
+        "lost numbers are drawn anew for free",
+        "release/mechanism.py",
+        "        elif self.ledger.published(receipt) is not None:",
+        "        elif False:",
+        "tests/release/test_mechanism.py",
+    ),
+    Mutant(
+        "one receipt for two publications",
+        "release/ledger.py",
+        "            elif earlier != digest:",
+        "            elif False:",
+        "tests/release/test_ledger.py",
     ),
     Mutant(
         "a user in two blocks",

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from dpals.release import ledger as ledger_module
 from dpals.release.accounting import PrivacyBudgetExceeded, cost_of, mu
 from dpals.release.ledger import Ledger, LedgerDamaged
 
@@ -254,3 +255,61 @@ def test_kill_at_any_point_loses_no_spend(path):
         recorded = Ledger(path).spent("films")
         assert acknowledged <= recorded <= acknowledged + kill + 1, "a spend was lost or invented"
     Ledger(path).verify()
+
+
+def test_a_receipt_is_paid_once(ledger):
+    for _ in range(2):
+        ledger.spend("films", "counts", cost=7, receipt="run/1")
+    assert ledger.spent("films") == 5_017
+    ledger.spend("films", "counts", cost=7, receipt="run/2")
+    ledger.spend("films", "counts", cost=7)
+    ledger.spend("films", "counts", cost=7)
+    assert ledger.spent("films") == 5_038
+
+
+@pytest.mark.parametrize("other", [("books", "counts", 7), ("films", "means", 7), ("films", "counts", 6)])
+def test_a_receipt_is_good_for_one_spend_only(ledger, other):
+    ledger.spend("films", "counts", cost=7, receipt="run/1")
+    dataset, purpose, cost = other
+    with pytest.raises(RuntimeError, match=r"run/1 is for 'counts'"):
+        ledger.spend(dataset, purpose, cost, receipt="run/1")
+    assert ledger.spent("films") == 5_017
+    assert ledger.verify()
+
+
+def test_a_receipt_stands_for_one_publication(ledger, path):
+    with pytest.raises(RuntimeError, match="nothing was paid"):
+        ledger.publish("films", "run/1", "digest a")
+    ledger.spend("films", "counts", cost=7, receipt="run/1")
+    assert ledger.published("run/1") is None
+    for _ in range(2):
+        ledger.publish("films", "run/1", "digest a")
+    with pytest.raises(RuntimeError, match="other numbers were published"):
+        Ledger(path).publish("films", "run/1", "digest b")
+    assert Ledger(path).published("run/1") == "digest a"
+    assert [entry.kind for entry in Ledger(path).entries()].count("publication") == 1
+    assert ledger.spent("films") == 5_017
+
+
+def test_a_whole_run_can_be_checked_before_it_begins(ledger):
+    left = ledger.allowance("films") - ledger.spent("films")
+    before = ledger.verify()
+    ledger.check("films", "training", left)
+    with pytest.raises(PrivacyBudgetExceeded, match=r"'training' would bring"):
+        ledger.check("films", "training", left + 1)
+    assert ledger.verify() == before
+    ledger.spend("films", "counts", left - 10, receipt="run/1")
+    ledger.check("films", "training", left, run="run")  # most of it was paid by this run
+    for other in ("", "ru", "run/1"):
+        with pytest.raises(PrivacyBudgetExceeded):
+            ledger.check("films", "training", left, run=other)
+
+
+def test_a_ledger_that_another_process_holds_says_so(path, ledger, monkeypatch):
+    monkeypatch.setitem(ledger_module._OPEN, "timeout", 0.1)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(OSError, match=r"cannot be used: another process holds it\. Try again"):
+        ledger.spend("films", "counts", cost=7)
+    other.close()
+    ledger.spend("films", "counts", cost=7)

@@ -276,3 +276,113 @@ def test_seeded_noise_repeats(offer):
     fresh = [Door(BUDGET).release(counts(), offer, BUDGET.cost) for _ in range(2)]
     assert np.array_equal(first, second)
     assert not np.array_equal(*fresh)
+
+
+class Memory:
+    """The simplest keeper there is."""
+
+    run = "run"
+
+    def __init__(self):
+        self.tables = {}
+
+    def recall(self, number, record):
+        kept = self.tables.get(number)
+        assert kept is None or kept[0] == record
+        return None if kept is None else kept[1].copy()
+
+    def keep(self, number, record, table):
+        self.tables[number] = record, table.copy()
+
+
+def release_thrice(door, offer):
+    return [door.release(counts(), offer, BUDGET.cost // 3) for _ in range(3)]
+
+
+@pytest.fixture
+def interrupted(offer):
+    """The ledger, keeper and numbers of a run that was broken off before its third release."""
+    ledger, keeper = Ledger(), Memory()
+    ledger.declare("films", BUDGET.epsilon, BUDGET.delta)
+    door = Door(BUDGET, ledger, "films", keeper=keeper)
+    first = [door.release(counts(), offer, BUDGET.cost // 3) for _ in range(2)]
+    return ledger, keeper, first
+
+
+def test_a_resumed_run_gives_the_same_numbers_and_pays_once(offer, interrupted):
+    ledger, keeper, first = interrupted
+    door = Door(BUDGET, ledger, "films", keeper=keeper)
+    again = release_thrice(door, offer)
+    assert np.array_equal(again[0], first[0])
+    assert np.array_equal(again[1], first[1])
+    assert not np.array_equal(again[2], first[1])
+    assert ledger.spent("films") == door.spent <= BUDGET.cost
+    assert len(door.releases) == 3
+
+
+def test_a_release_that_was_paid_but_never_published_is_not_paid_again(offer, interrupted):
+    """As after a crash between the spend and the moment at which the numbers are safe."""
+    ledger, keeper, _ = interrupted
+
+    class Full(Memory):
+        def keep(self, *_):
+            raise OSError("no space left")
+
+    full = Full()
+    full.tables = keeper.tables
+    with pytest.raises(OSError, match="no space"):
+        release_thrice(Door(BUDGET, ledger, "films", keeper=full), offer)
+    paid = ledger.spent("films")
+    assert paid > 0.99 * BUDGET.cost
+    door = Door(BUDGET, ledger, "films", keeper=keeper)
+    release_thrice(door, offer)
+    assert ledger.spent("films") == paid == door.spent
+
+
+def test_numbers_leave_only_once_they_are_recorded_as_published(offer):
+    ledger, keeper = Ledger(), Memory()
+    ledger.publish = lambda *_: (_ for _ in ()).throw(OSError("crash"))
+    with pytest.raises(OSError, match="crash"):
+        Door(BUDGET, ledger, "films", keeper=keeper).release(counts(), offer, BUDGET.cost)
+    del ledger.publish
+    released = Door(BUDGET, ledger, "films", keeper=keeper).release(counts(), offer, BUDGET.cost)
+    record, kept = keeper.tables[1]
+    assert np.array_equal(released, kept * record.step)
+    assert ledger.published("run/1") is not None
+
+
+def test_published_numbers_that_were_lost_are_not_drawn_again(offer, interrupted, monkeypatch):
+    ledger, keeper, _ = interrupted
+    del keeper.tables[2]
+
+    def forbidden(*_):
+        raise AssertionError("a second table was drawn under one spend")
+
+    monkeypatch.setattr(NoiseStream, "words", forbidden)
+    paid = ledger.spent("films")
+    with pytest.raises(RuntimeError, match="no longer kept: start over"):
+        release_thrice(Door(BUDGET, ledger, "films", keeper=keeper), offer)
+    assert ledger.spent("films") == paid
+
+
+def test_one_spend_never_stands_for_two_tables(offer, interrupted):
+    """Two copies of a checkpoint, both broken off after the spend: the slower one may not publish."""
+    ledger, keeper, _ = interrupted
+    copies = [Memory(), Memory()]
+    for copy in copies:
+        copy.tables = dict(keeper.tables)
+    release_thrice(Door(BUDGET, ledger, "films", keeper=copies[0]), offer)
+    unaware = Door(BUDGET, ledger, "films", keeper=copies[1])
+    unaware.ledger.published, published = (lambda _: None), ledger.published
+    with pytest.raises(RuntimeError, match="other numbers were published"):
+        release_thrice(unaware, offer)
+    assert published("run/3") is not None
+
+
+def test_a_run_that_the_ledger_cannot_pay_for_as_a_whole_spends_nothing(offer):
+    ledger = Ledger()
+    ledger.declare("films", BUDGET.epsilon, BUDGET.delta)
+    ledger.spend("films", "last month", BUDGET.cost // 2)
+    with pytest.raises(PrivacyBudgetExceeded, match=r"training with epsilon 1 and delta 1e-05"):
+        Door(BUDGET, ledger, "films").release(counts(), offer, BUDGET.cost // 4)
+    assert ledger.spent("films") == BUDGET.cost // 2

@@ -11,6 +11,7 @@ class _Commands(click.Group):
     modules = {  # noqa: RUF012, read-only
         "datasets": "List the data sets known by name, or download one.",
         "doctor": "Check that this installation works.",
+        "fit": "Train a private model on a file of ratings.",
         "ledger": "Show or verify what was spent on which data set.",
         "plan": "Show what accuracy to expect, without touching data.",
         "quickstart": "Simulate ratings, train a private model, print its privacy statement.",

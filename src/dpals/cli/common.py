@@ -34,25 +34,17 @@ def messages(quiet: bool) -> "Console":
 
 
 @contextmanager
-def progress(console: "Console", what: str) -> Iterator[Callable[[float, float], None]]:
-    """A bar with the time that is left, on terminals only; give it how much is done, and of how much."""
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+def warnings_shown(console: "Console") -> Iterator[None]:
+    """Print what the library warns of."""
+    import logging
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal or console.quiet) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            console.print(f"Note: {record.getMessage()}.", markup=False)
+
+    handler, logger = Shown(logging.WARNING), logging.getLogger("dpals")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

@@ -39,7 +39,7 @@ class FrameSource:
         self.name = name
         if isinstance(frame, pl.LazyFrame):
             names = frame.collect_schema().names()
-        elif hasattr(frame, "iloc"):  # pandas: column by column, for those that Arrow would refuse
+        elif hasattr(frame, "iloc") and hasattr(frame, "columns"):  # pandas: column by column, for those that Arrow would refuse
             names = [str(name) for name in frame.columns]
         else:
             if not hasattr(frame, "__arrow_c_stream__"):

@@ -1,6 +1,5 @@
 """One half of an alternating step: a small least-squares problem for every row of a sparse matrix."""
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -11,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from dpals.kernels.threads import thread_count
 from dpals.kernels.tiles import add_product, add_weighted_rows, padded, solve_positive
 
 Floats = NDArray[np.float32]
@@ -99,7 +99,7 @@ def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], thr
 
     There are more ranges than threads, so that a thread that is held up keeps nobody waiting for long.
     """
-    threads = threads or os.cpu_count() or 1
+    threads = thread_count(threads)
     goals = np.linspace(0, pointers[-1], threads * _PARTS_PER_THREAD + 1)
     edges = sorted({0, len(pointers) - 1, *np.searchsorted(pointers, goals[1:-1]).tolist()})
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:

@@ -1,6 +1,7 @@
 """Alternating least squares without privacy: the reference for everything else."""
 
-from typing import Any, Self
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from dpals.errors import InputError
 from dpals.kernels.half_step import solve_rows
 from dpals.kernels.rows import entry_products
 from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, Within, check_arguments
-from dpals.methods.estimator import Estimator, check_ratings
+from dpals.methods.estimator import Estimator
 from dpals.methods.paper_settings import reference_settings
 from dpals.model import FactorModel
 from dpals.public.starting_points import random_factors
@@ -108,10 +109,7 @@ class ALS(Estimator):
         if ratings.n_ratings == 0:
             raise InputError("there are no ratings to learn from")
 
-    def fit(self, ratings: Ratings) -> Self:
-        """Train on ratings."""
-        check_ratings(ratings)
-        self._check(ratings)
+    def _train(self, ratings: Ratings) -> FactorModel:
         implicit = ratings.is_implicit
         unseen = (0.1 if implicit else 0.0) if self.unseen_weight is None else self.unseen_weight
         biased = (not implicit) if self.biases is None else self.biases
@@ -122,29 +120,37 @@ class ALS(Estimator):
         user_side = Side(by_user, self.ridge, self.user_exponent, self.bias_ridge if biased else None, unseen)
         item_side = Side(by_item, self.ridge, self.item_exponent, self.bias_ridge if biased else None, unseen)
 
-        items, item_biases = self._alternate(user_side, item_side)
-        self.model_ = FactorModel(
-            items=ratings.items,
-            item_factors=items,
-            item_biases=item_biases,
-            global_mean=mean,
-            user_ridge=user_side.ridge,
-            user_exponent=self.user_exponent,
-            user_bias_ridge=self.bias_ridge if biased else None,
-            unseen_weight=unseen,
-            rating_range=ratings.rating_range,
-        )
-        return self
+        def model(factors: Floats, item_biases: Floats) -> FactorModel:
+            return FactorModel(
+                items=ratings.items,
+                item_factors=factors.copy(),  # a model makes its arrays read-only
+                item_biases=item_biases.copy(),
+                global_mean=mean,
+                user_ridge=user_side.ridge,
+                user_exponent=self.user_exponent,
+                user_bias_ridge=self.bias_ridge if biased else None,
+                unseen_weight=unseen,
+                rating_range=ratings.rating_range,
+            )
 
-    def _alternate(self, user_side: "Side", item_side: "Side") -> tuple[Floats, Floats]:
-        """Factors and biases of the items after the last step."""
+        for number, found in enumerate(self._alternate(user_side, item_side), 1):
+            latest = model(*found)
+            self._after_step(number, self._n_steps, latest)
+        return latest
+
+    @property
+    def _n_steps(self) -> int:
+        return self.steps
+
+    def _alternate(self, user_side: "Side", item_side: "Side") -> Iterator[tuple[Floats, Floats]]:
+        """Factors and biases of the items after each step."""
         n_items = len(item_side.indptr) - 1
         items = random_factors(n_items, self.rank, self.seed).astype(np.float32) * 0.1
         item_biases = np.zeros(n_items, np.float32)
         for _ in range(self.steps):
             users, user_biases = user_side.solve(items, item_biases)
             items, item_biases = item_side.solve(users, user_biases)
-        return items, item_biases
+            yield items, item_biases
 
 
 class Side:

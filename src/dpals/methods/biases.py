@@ -62,4 +62,5 @@ class PrivateBiases(PrivateEstimator):
 
     def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
         pooled = PooledDPALS(rank=0, steps=self.steps, bias_scale=self.bias_scale, user_bias_ridge=self.user_bias_ridge)
+        pooled._after_step = self._after_step
         return pooled._fit(ratings, door)

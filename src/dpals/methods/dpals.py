@@ -195,11 +195,13 @@ class DPALS(PrivateEstimator):
         sample, counts = self._sample(ratings, counts, frequent, door, costs)
         factors = np.zeros((ratings.n_items, self.rank))
         factors[frequent] = self.start_scale * self._start(on_items(ratings, frequent), mean, door, costs)
+        model = self._model(ratings, factors, frequent, mean)
         for step in range(1, self.steps + 1):
-            model = self._model(ratings, factors, frequent, mean)
             users = clip_rows(model.user_problem().solve(ratings), self.row_clip)
             factors[frequent] = self._item_step(sample, users, mean, counts, door, costs, step)
-        return self._model(ratings, factors, frequent, mean)
+            model = self._model(ratings, factors, frequent, mean)
+            self._after_step(step, self.steps, model)
+        return model
 
     def _frequent(self, ratings: Ratings, door: Door, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
         """Released counts of all items, and which items are frequent."""

@@ -1,12 +1,17 @@
 """What every estimator shares: parameters in the manner of scikit-learn, the model, the door."""
 
+import hashlib
 import inspect
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpals import __version__
+from dpals.checkpoint import Checkpoint
 from dpals.errors import InputError
 from dpals.history import ColumnNames
 from dpals.model import FactorModel
@@ -15,19 +20,56 @@ from dpals.release.accounting import Budget
 from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Door
 from dpals.release.statement import Statement
+from dpals.training import AfterStep, Callback, Options, unwatched, watched
 
 
 class Estimator:
     """Base of all methods. ``__init__`` of a subclass only stores its arguments; `fit` sets ``model_``."""
 
     model_: FactorModel
+    _after_step: AfterStep = staticmethod(unwatched)
 
-    def fit(self, ratings: Ratings) -> Self:
-        """Train on ratings."""
-        raise NotImplementedError
+    def fit(self, ratings: Ratings, *, options: Options | None = None, callbacks: Sequence[Callback] = ()) -> Self:
+        """Train on ratings, without privacy.
+
+        Parameters
+        ----------
+        ratings
+            What to learn from.
+        options
+            Threads and progress.
+        callbacks
+            Called after each step with a `Step`.
+        """
+        options = options or Options()
+        if options.checkpoint is not None:
+            raise ValueError(f"{type(self).__name__} releases nothing that a checkpoint could keep: leave it out")
+        self.check(ratings)
+        with self._watched(options, callbacks):
+            self.model_ = self._train(ratings)
+        return self
+
+    def check(self, ratings: Ratings) -> None:
+        """Raise where the arguments or the ratings do not fit the method. `fit` does so before anything is spent."""
+        if not isinstance(ratings, Ratings):
+            raise InputError(f"fit takes a dpals.Ratings, not a {type(ratings).__name__}: see Ratings.from_frame")
+        self._check(ratings)
 
     def _check(self, ratings: Ratings) -> None:
-        """Raise where the arguments or the ratings do not fit the method, before anything is spent."""
+        """What `check` looks at besides the type."""
+
+    def _train(self, ratings: Ratings) -> FactorModel:
+        raise NotImplementedError
+
+    @contextmanager
+    def _watched(self, options: Options, callbacks: Sequence[Callback]) -> Iterator[None]:
+        """While training: methods call ``_after_step`` with the step, the number of steps and what makes a model."""
+        with watched(options, callbacks) as after_step:
+            self._after_step = after_step
+            try:
+                yield
+            finally:
+                del self._after_step
 
     @property
     def item_factors_(self) -> NDArray[np.float32]:
@@ -103,10 +145,19 @@ class PrivateEstimator(Estimator):
     epsilon: float | None
     delta: float
     insecure_seed: int | None
+    _checkpoint: Checkpoint | None = None
     adaptive_costs = False
     """Whether what a release costs depends on earlier ones. The statement then gives the whole budget."""
 
-    def fit(self, ratings: Ratings, *, ledger: Ledger | None = None, dataset: str = "ratings") -> Self:
+    def fit(
+        self,
+        ratings: Ratings,
+        *,
+        ledger: Ledger | None = None,
+        dataset: str = "ratings",
+        options: Options | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
         """Train on ratings, within the budget.
 
         Parameters
@@ -114,17 +165,49 @@ class PrivateEstimator(Estimator):
         ratings
             The private data.
         ledger
-            Where to record what is spent; in memory if not given.
+            Where to record what is spent; in memory if not given. A run for which the data set's budget is too
+            small is refused before it spends anything.
         dataset
             The name of the data in the ledger.
+        options
+            Threads, progress, and a checkpoint to go on from after a crash.
+        callbacks
+            Called after each step with a `Step`.
         """
-        check_ratings(ratings)
-        self._check(ratings)
-        door = Door(self._budget(ratings), ledger or Ledger(), dataset, self.insecure_seed)
-        model = self._fit(ratings, door)
-        statement = Statement.of(door, tuple(ratings.public_facts()), self.adaptive_costs)
+        options = options or Options()
+        self.check(ratings)
+        budget = self._budget(ratings)
+        with self._watched(options, callbacks), self._kept(options, ratings, dataset) as checkpoint:
+            door = Door(budget, ledger or Ledger(), dataset, self.insecure_seed, checkpoint)
+            model = self._fit(ratings, door)
+            statement = Statement.of(door, tuple(ratings.public_facts()), self.adaptive_costs)
         self.model_ = model.with_privacy(statement)
         return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a folder, for `dpals.load`, and remove the checkpoint, which is not needed any more."""
+        super().save(path)
+        if self._checkpoint is not None:
+            self._checkpoint.remove()
+            self._checkpoint = None
+
+    @contextmanager
+    def _kept(self, options: Options, ratings: Ratings, dataset: str) -> Iterator[Checkpoint | None]:
+        """The checkpoint of this training, where one is wanted."""
+        self._checkpoint = None
+        if options.checkpoint is None:
+            yield None
+            return
+        training = {
+            "method": type(self).__name__,
+            **{name: repr(getattr(self, name)) for name in self._parameter_names()},
+            "the data set's name": dataset,
+            "the catalogue": hashlib.sha256(repr(ratings.items.tolist()).encode()).hexdigest(),
+            "the rating range": repr(ratings.rating_range),
+            "the version of dpals": __version__,
+        }
+        with Checkpoint(os.fspath(options.checkpoint), training) as self._checkpoint:
+            yield self._checkpoint
 
     @property
     def privacy(self) -> Statement:
@@ -140,12 +223,6 @@ class PrivateEstimator(Estimator):
 
     def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
         raise NotImplementedError
-
-
-def check_ratings(ratings: Ratings) -> None:
-    """Raise where the argument of fit is something else."""
-    if not isinstance(ratings, Ratings):
-        raise InputError(f"fit takes a dpals.Ratings, not a {type(ratings).__name__}: see Ratings.from_frame")
 
 
 def needs_ratings(estimator: Estimator, ratings: Ratings) -> None:

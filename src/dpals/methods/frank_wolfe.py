@@ -1,5 +1,6 @@
 """Private Frank-Wolfe: trace-norm completion in which users learn one direction after the other."""
 
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from dpals.errors import InputError
 from dpals.kernels.rows import row_combinations
 from dpals.methods.constraints import COUNT, POSITIVE, SHARE, WHOLE, OneOf, Within, check_arguments
 from dpals.methods.covariance import LARGEST_COVARIANCE, release_covariance
-from dpals.methods.estimator import PrivateEstimator, check_ratings, needs_ratings
+from dpals.methods.estimator import Estimator, PrivateEstimator, needs_ratings
 from dpals.methods.released_means import release_mean, release_popularity
 from dpals.methods.singular_vectors import top_right_vectors
 from dpals.model import FactorModel
@@ -23,6 +24,7 @@ from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Pattern, Query
 from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Door
+from dpals.training import Callback, Options
 
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -141,23 +143,31 @@ class DPFrankWolfe(PrivateEstimator):
         if self.count_share + self.mean_share >= 1:
             raise ValueError("count_share and mean_share must leave something of the budget")
 
-    def fit(self, ratings: Ratings, *, ledger: Ledger | None = None, dataset: str = "ratings") -> Self:
+    def fit(
+        self,
+        ratings: Ratings,
+        *,
+        ledger: Ledger | None = None,
+        dataset: str = "ratings",
+        options: Options | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
         """Train on ratings, within the budget, as all private methods; without privacy where epsilon is None."""
         if self.epsilon is not None:
-            return super().fit(ratings, ledger=ledger, dataset=dataset)
+            return super().fit(ratings, ledger=ledger, dataset=dataset, options=options, callbacks=callbacks)
         if ledger is not None:
             raise ValueError("without an epsilon nothing is private, so there is nothing to record in a ledger")
-        check_ratings(ratings)
-        self._check(ratings)
+        return Estimator.fit(self, ratings, options=options, callbacks=callbacks)
+
+    def _train(self, ratings: Ratings) -> FactorModel:
         if ratings.n_ratings == 0:
             raise InputError("there are no ratings to learn from")
-        self.model_ = self._train(ratings, _Exact())
-        return self
+        return self._walk(ratings, _Exact())
 
     def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
-        return self._train(ratings, _Released(self, door))
+        return self._walk(ratings, _Released(self, door))
 
-    def _train(self, ratings: Ratings, source: "_Exact | _Released") -> FactorModel:
+    def _walk(self, ratings: Ratings, source: "_Exact | _Released") -> FactorModel:
         mean = source.mean(ratings) if self.centre else 0.0
         trained = np.ones(ratings.n_items, bool)
         if self.frequent_fraction < 1:
@@ -165,8 +175,9 @@ class DPFrankWolfe(PrivateEstimator):
         sample, entries = on_items(ratings, trained), trained[ratings.indices]
         directions, gains, radius = np.zeros((ratings.n_items, 0)), np.zeros(0), 0.0
         shares = self._shares()
+        model = self._model(ratings, directions, gains, np.zeros(0), mean, trained)
         for step, share in enumerate(shares):
-            problem = self._model(ratings, directions, gains, 1 - shares[:step], mean, trained).user_problem()
+            problem = model.user_problem()
             assert isinstance(problem, ReplayProblem)
             _, residuals = problem.replayed(ratings)
             direction, singular = source.direction(sample, residuals[entries], step)
@@ -175,7 +186,9 @@ class DPFrankWolfe(PrivateEstimator):
             directions = np.column_stack([directions, np.zeros(ratings.n_items)])
             directions[trained, -1] = direction
             gains = np.append(gains, share * radius / singular)
-        return self._model(ratings, directions, gains, 1 - shares, mean, trained)
+            model = self._model(ratings, directions, gains, 1 - shares[: step + 1], mean, trained)
+            self._after_step(step + 1, self.steps, model)
+        return model
 
     def _shares(self) -> Doubles:
         """How far each step goes from where a user is to the edge of the ball."""

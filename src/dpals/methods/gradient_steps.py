@@ -63,6 +63,7 @@ class GradientMethod(PrivateEstimator):
             items = items + move(door.release(query, offer, cost // self.steps), items)
             if step > self.steps - averaged:
                 total += items
+            self._after_step(step, self.steps, self._model(ratings, items, mean, user_ridge))
         return self._model(ratings, total / averaged, mean, user_ridge)
 
     def _model(self, ratings: Ratings, items: Doubles, mean: float, user_ridge: float) -> FactorModel:

@@ -15,6 +15,7 @@ from dpals.public.evidence import Evidence
 from dpals.ratings import Ratings
 from dpals.release.contribution import Query
 from dpals.release.mechanism import Door
+from dpals.training import AfterStep
 
 Doubles = NDArray[np.float64]
 
@@ -39,7 +40,9 @@ class ChoiceSettings:
     seed: int
 
 
-def train_choices(ratings: Ratings, settings: ChoiceSettings, door: Door) -> tuple[FactorModel, Doubles]:
+def train_choices(
+    ratings: Ratings, settings: ChoiceSettings, door: Door, after_step: AfterStep
+) -> tuple[FactorModel, Doubles]:
     """Factors v_j and offsets o_j, for which user i has item j with log odds o_j + x_i . v_j.
 
     Vectors x_i are normal over the users, and then the people who have an item have the mean v_j, but for very
@@ -80,6 +83,7 @@ def train_choices(ratings: Ratings, settings: ChoiceSettings, door: Door) -> tup
         evidence.turn(pooled.whitening())
         factors = evidence.posterior(evidence.spread(_TYPICAL_VARIANCE))
         offsets, room = calibrated(rates, np.linalg.norm(factors, axis=1), activity)
+        after_step(number, settings.steps, _model(ratings, factors, offsets))
     return _model(ratings, factors, offsets), weights
 
 

@@ -201,7 +201,7 @@ class PooledDPALS(PrivateEstimator):
             gram_share=self.gram_share,
             seed=self.seed,
         )
-        model, weights = train_choices(ratings, settings, door)
+        model, weights = train_choices(ratings, settings, door, self._after_step)
         self.rank_ = model.rank
         self.report_ = _report(
             model.rank, weights, "popularity", "All users are recommended the same items, in any order."
@@ -241,6 +241,7 @@ class PooledDPALS(PrivateEstimator):
             if number <= self.settling * self.steps_:
                 progress.about_factors.fade(self.fading)
             self._step(people, known, progress, door, cost, f"step {number}")
+            self._after_step(number, self.steps_, self._model(ratings, progress))
         self.rank_ = rank
         self.report_ = _report(
             rank, weights, "biases", "Predictions are users' own means, drawn a little toward the global mean."

@@ -6,8 +6,9 @@ from itertools import product
 from typing import Any, Self
 
 from dpals.evaluation.splits import split_entries
+from dpals.kernels.threads import limited_threads
 from dpals.methods.constraints import WHOLE, OneOf, Within, check_arguments
-from dpals.methods.estimator import PrivateEstimator, check_ratings
+from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.means import means_model
 from dpals.model import FactorModel
 from dpals.private.scoring import LARGEST_GAIN, offer_of_gains
@@ -20,6 +21,7 @@ from dpals.release.selection import DISTRIBUTIONS, Selection, best_of, tries_of
 from dpals.release.selection import epsilon as epsilon_of_selection
 from dpals.release.selection import mu as mu_of_a_try
 from dpals.release.statement import Statement
+from dpals.training import Callback, Options
 
 CONSTRAINTS: dict[str, Within | OneOf] = {
     "tries": Within(low=1.01, high=1e6, closed=True),
@@ -110,7 +112,15 @@ class PrivateSearch(PrivateEstimator):
         self.seed = seed
         self.insecure_seed = insecure_seed
 
-    def fit(self, ratings: Ratings, *, ledger: Ledger | None = None, dataset: str = "ratings") -> Self:
+    def fit(
+        self,
+        ratings: Ratings,
+        *,
+        ledger: Ledger | None = None,
+        dataset: str = "ratings",
+        options: Options | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
         """Search and train, within the budget.
 
         Parameters
@@ -121,14 +131,20 @@ class PrivateSearch(PrivateEstimator):
             Not taken: ledgers add up Gaussian differential privacy, and the promise of a search is of another kind.
         dataset
             The name of the data in the statement.
+        options
+            Threads. Progress and checkpoints are refused: they would tell how many tries there were.
+        callbacks
+            Not taken, for the same reason.
         """
+        options = options or Options()
+        if callbacks or options.progress or options.checkpoint is not None:
+            raise ValueError("how many tries a search makes is secret: it takes no callbacks, progress or checkpoint")
         if ledger is not None:
             raise ValueError(
                 "a ledger adds up costs of Gaussian differential privacy, and a search has none: fit it without a "
                 "ledger, and add epsilon and delta of its statement to those of all other releases from the data"
             )
-        check_ratings(ratings)
-        self._check(ratings)
+        self.check(ratings)
         tries = tries_of(self.distribution, self.tries)
         whole = cost_of(mu_of_a_try(self.epsilon, self.delta, tries))
         training = Budget.of_cost(int(whole * (1 - self.score_share)))
@@ -144,7 +160,8 @@ class PrivateSearch(PrivateEstimator):
             score = judge.release(query, offer_of_gains(*model.two_sides(known), known, hidden), scoring.cost)[0, 0]
             return float(score), (candidates[number], model, (*door.releases, *judge.releases))
 
-        best = best_of(tries, len(candidates), attempt, self.insecure_seed)
+        with limited_threads(options.threads):
+            best = best_of(tries, len(candidates), attempt, self.insecure_seed)
         self.best_params_, model, releases = best or (None, _without_data(ratings), ())
         mu = mu_of(training.cost + scoring.cost)
         statement = Statement(

@@ -1,5 +1,6 @@
 """Alternating least squares that learns its directions a few at a time, the strongest first."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,11 @@ class StagewiseALS(ALS):
         if self.rank > ratings.n_users:
             raise InputError(f"rank {self.rank} is more than the number of users, {ratings.n_users:,}")
 
-    def _alternate(self, user_side: Side, item_side: Side) -> tuple[Floats, Floats]:
+    @property
+    def _n_steps(self) -> int:
+        return self.steps * -(-self.rank // self.stage_size)
+
+    def _alternate(self, user_side: Side, item_side: Side) -> Iterator[tuple[Floats, Floats]]:
         n_items = len(item_side.indptr) - 1
         items, item_biases = np.zeros((n_items, 0), np.float32), np.zeros(n_items, np.float32)
         while items.shape[1] < self.rank:
@@ -69,4 +74,4 @@ class StagewiseALS(ALS):
             for _ in range(self.steps):
                 users, user_biases = user_side.solve(items, item_biases)
                 items, item_biases = item_side.solve(users, user_biases)
-        return items, item_biases
+                yield items, item_biases

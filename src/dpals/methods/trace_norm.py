@@ -1,6 +1,6 @@
 """Completion with a small trace norm, by soft-impute. Not private."""
 
-from typing import Self
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from dpals.errors import InputError
 from dpals.kernels.rows import entry_products
 from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, check_arguments
-from dpals.methods.estimator import Estimator, check_ratings, needs_ratings
+from dpals.methods.estimator import Estimator, needs_ratings
 from dpals.model import FactorModel
 from dpals.private.centering import per_entry, user_offsets
 from dpals.public.starting_points import random_factors
@@ -91,24 +91,27 @@ class TraceNorm(Estimator):
         if ratings.n_ratings == 0:
             raise InputError("there are no ratings to learn from")
 
-    def fit(self, ratings: Ratings) -> Self:
-        """Train on ratings."""
-        check_ratings(ratings)
-        self._check(ratings)
+    def _train(self, ratings: Ratings) -> FactorModel:
         mean, item_biases = self._item_means(ratings)
         targets = np.asarray(ratings.values, np.float64) - (mean + item_biases)[ratings.indices]
         if self.biases:
             targets -= per_entry(ratings, user_offsets(ratings, mean + item_biases, self.shrinkage))
-        self.model_ = FactorModel(
-            items=ratings.items,
-            item_factors=self._soft_impute(ratings, targets).astype(np.float32),
-            item_biases=item_biases.astype(np.float32),
-            global_mean=mean,
-            user_ridge=self.penalty,
-            user_bias_ridge=self.shrinkage if self.biases else None,
-            rating_range=ratings.rating_range,
-        )
-        return self
+
+        def model(factors: Doubles) -> FactorModel:
+            return FactorModel(
+                items=ratings.items,
+                item_factors=factors.astype(np.float32),
+                item_biases=item_biases.astype(np.float32),
+                global_mean=mean,
+                user_ridge=self.penalty,
+                user_bias_ridge=self.shrinkage if self.biases else None,
+                rating_range=ratings.rating_range,
+            )
+
+        for number, found in enumerate(self._soft_impute(ratings, targets), 1):
+            latest = model(found)
+            self._after_step(number, self.steps, latest)
+        return latest
 
     def _item_means(self, ratings: Ratings) -> tuple[float, Doubles]:
         values = np.asarray(ratings.values, np.float64)
@@ -119,8 +122,8 @@ class TraceNorm(Estimator):
         counts = np.bincount(ratings.indices, minlength=ratings.n_items)
         return mean, sums / np.maximum(counts + self.shrinkage, 1e-12)
 
-    def _soft_impute(self, ratings: Ratings, targets: Doubles) -> Doubles:
-        """Item factors V sqrt(D), where U D V^T is the solution."""
+    def _soft_impute(self, ratings: Ratings, targets: Doubles) -> Iterator[Doubles]:
+        """Item factors V sqrt(D) after each step, where U D V^T is the solution so far."""
         shape = (ratings.n_users, ratings.n_items)
         left, right = np.zeros((shape[0], self.rank)), np.linalg.qr(random_factors(shape[1], self.rank, self.seed)).Q
         values = np.zeros(self.rank)
@@ -140,4 +143,4 @@ class TraceNorm(Estimator):
             small, values, right_rows = np.linalg.svd(projected, full_matrices=False)
             left, right = basis @ small, right_rows.T
             values = np.maximum(values - penalty, 0.0)
-        return right * np.sqrt(values)
+            yield right * np.sqrt(values)

@@ -9,6 +9,11 @@ writing where the data set's budget would be exceeded. Check and write are one e
 processes that spend at once cannot exceed the budget together. A ledger in which a row was changed, removed,
 inserted or reordered is refused by every call. Someone who writes hashes and head anew can pass that check, so
 each privacy statement prints the head of its time, and `verify` takes it to compare with.
+
+**Paid once, released once.** A run that may be resumed gives each of its releases a receipt. Paying twice under one
+receipt writes one spend; publishing twice under one receipt is allowed for the same numbers only, whose digest is kept.
+So a run that was broken off between paying and publishing goes on without paying again, with fresh noise, because
+the numbers of before reached nobody; and no spend ever stands for two different published tables.
 """
 
 import hashlib
@@ -35,7 +40,7 @@ CREATE TABLE head (count INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
 CREATE TRIGGER no_update BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'ledgers are append-only'); END;
 CREATE TRIGGER no_delete BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'ledgers are append-only'); END;
 """.splitlines()
-_OPEN: dict[str, Any] = {"uri": True, "isolation_level": None, "timeout": 60}
+_OPEN: dict[str, Any] = {"uri": True, "isolation_level": None, "timeout": 10}
 _GENESIS = hashlib.sha256(b"dpals ledger 1").hexdigest()
 
 
@@ -47,8 +52,10 @@ class LedgerDamaged(RuntimeError):  # noqa: N818, a public name
 class Entry:
     """One row of the ledger.
 
-    ``kind`` is ``"budget"`` (`cost` is the most that may be spent on the data set from now on, in all) or
-    ``"spend"`` (`cost` was spent). `cost` is in units of 2^-64 of squared mu.
+    ``kind`` is ``"budget"`` (`cost` is the most that may be spent on the data set from now on, in all),
+    ``"spend"`` (`cost` was spent) or ``"publication"`` (what was paid for under this receipt was published; the
+    purpose is the digest of the numbers). `cost` is in units of 2^-64 of squared mu. `receipt` is the name of the run
+    and the number of the release in it, for runs that can be resumed.
     """
 
     kind: str
@@ -56,6 +63,7 @@ class Entry:
     purpose: str
     cost: int
     time: str
+    receipt: str = ""
 
 
 class Ledger:
@@ -87,18 +95,55 @@ class Ledger:
         with self._transaction() as (connection, _):
             _append(connection, Entry("budget", dataset, f"epsilon {epsilon}, delta {delta}", allowance, _now()))
 
-    def spend(self, dataset: str, purpose: str, cost: int) -> None:
-        """Record a spend, durably, or refuse it. A data set without a declared budget has no limit."""
+    def check(self, dataset: str, purpose: str, cost: int, run: str = "") -> None:
+        """Raise `PrivacyBudgetExceeded` where `cost` would be too much. Nothing is written.
+
+        What was paid before under receipts of the `run` counts as part of `cost`.
+        """
+        entries = self.entries()
+        paid = sum(entry.cost for entry in entries if entry.kind == "spend" and _is_of(entry.receipt, run))
+        _check_allowance(entries, dataset, purpose, max(0, cost - paid))
+
+    def spend(self, dataset: str, purpose: str, cost: int, receipt: str = "") -> None:
+        """Record a spend, durably, or refuse it. A data set without a declared budget has no limit.
+
+        ==================================  =====================================================
+        receipt that was used before        nothing is written: it was paid
+        the same for another spend          RuntimeError
+        ==================================  =====================================================
+        """
         if type(cost) is not int or cost < 0:
             raise ValueError(f"a cost is an integer and not negative, got {cost!r}")
         with self._transaction() as (connection, entries):
-            spent, allowance = _totals(entries, dataset)
-            if allowance is not None and spent + cost > allowance:
-                raise PrivacyBudgetExceeded(
-                    f"{purpose!r} would bring what is spent on {dataset!r} to mu {mu_of(spent + cost):.6g}, "
-                    f"its budget allows {mu_of(allowance):.6g}; nothing was spent or released"
-                )
-            _append(connection, Entry("spend", dataset, purpose, cost, _now()))
+            before = [entry for entry in entries if receipt and entry.kind == "spend" and entry.receipt == receipt]
+            if before:
+                if (before[0].dataset, before[0].purpose, before[0].cost) != (dataset, purpose, cost):
+                    raise RuntimeError(f"the receipt {receipt} is for {before[0].purpose!r}, not for {purpose!r}")
+                return
+            _check_allowance(entries, dataset, purpose, cost)
+            _append(connection, Entry("spend", dataset, purpose, cost, _now(), receipt))
+
+    def publish(self, dataset: str, receipt: str, digest: str) -> None:
+        """Record, durably, that numbers with this digest are published under a receipt.
+
+        ==================================  ===========================================
+        the same digest again               nothing is written
+        another digest                      RuntimeError: the first one is published
+        receipt that nothing was paid for   RuntimeError
+        ==================================  ===========================================
+        """
+        with self._transaction() as (connection, entries):
+            if not any(entry.kind == "spend" and entry.receipt == receipt for entry in entries):
+                raise RuntimeError(f"nothing was paid for under the receipt {receipt}")
+            earlier = _published(entries, receipt)
+            if earlier is None:
+                _append(connection, Entry("publication", dataset, digest, 0, _now(), receipt))
+            elif earlier != digest:
+                raise RuntimeError(f"other numbers were published under the receipt {receipt} before")
+
+    def published(self, receipt: str) -> str | None:
+        """Digest of the numbers that were published under a receipt, None where none were."""
+        return _published(self.entries(), receipt)
 
     def spent(self, dataset: str) -> int:
         """Cost of everything spent on a data set so far."""
@@ -156,7 +201,9 @@ class Ledger:
                     if connection is not self._memory:
                         connection.close()
             except sqlite3.OperationalError as problem:
-                raise OSError(f"{self._name} cannot be used: {problem}") from problem
+                busy = getattr(problem, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+                advice = "another process holds it. Try again when that is done" if busy else str(problem)
+                raise OSError(f"{self._name} cannot be used: {advice}") from problem
             except (sqlite3.DatabaseError, LedgerDamaged) as problem:
                 raise LedgerDamaged(f"{self._name} cannot be trusted: {problem}") from problem
 
@@ -209,6 +256,24 @@ def _read(connection: sqlite3.Connection) -> list[Entry]:
     if connection.execute("SELECT count, hash FROM head").fetchall() != [(len(entries), last)]:
         raise LedgerDamaged(f"the head does not belong to the {len(entries)} entries: entries were removed or added")
     return entries
+
+
+def _check_allowance(entries: list[Entry], dataset: str, purpose: str, cost: int) -> None:
+    spent, allowance = _totals(entries, dataset)
+    if allowance is not None and spent + cost > allowance:
+        raise PrivacyBudgetExceeded(
+            f"{purpose!r} would bring what is spent on {dataset!r} to mu {mu_of(spent + cost):.6g}, "
+            f"its budget allows {mu_of(allowance):.6g}; nothing was spent or released"
+        )
+
+
+def _is_of(receipt: str, run: str) -> bool:
+    return bool(run) and receipt.startswith(f"{run}/")
+
+
+def _published(entries: list[Entry], receipt: str) -> str | None:
+    digests = [entry.purpose for entry in entries if entry.kind == "publication" and entry.receipt == receipt]
+    return digests[0] if digests else None
 
 
 def _totals(entries: list[Entry], dataset: str) -> tuple[int, int | None]:

@@ -1,10 +1,13 @@
 """The door itself: bound, sum, pay, then add noise, in this order and for every release."""
 
+import hashlib
+import logging
 import math
 import os
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,8 @@ from dpals.release.contribution import MAX_BOUND_BITS, Grid, Offer, Query, on_gr
 from dpals.release.ledger import Ledger
 from dpals.release.randomness import InsecureSeededStream, NoiseStream, rounded_gaussian
 from dpals.release.sums import add_exactly, empty_sums
+
+logger = logging.getLogger(__name__)
 
 _NOISE_BITS = 34
 """The grid is as fine as it can be with noise of at most 2^34 steps, beyond which sampling gets slow."""
@@ -45,6 +50,24 @@ class Release:
         return math.sqrt(self.variance) * self.step
 
 
+class Keeper(Protocol):
+    """Keeps what a run released, so that the run can go on after a crash.
+
+    It is not trusted: one that forgets or changes numbers costs budget or accuracy, never privacy.
+    """
+
+    run: str
+    """A name that no other run has."""
+
+    def recall(self, number: int, record: Release) -> NDArray[np.int64] | None:
+        """The table of an earlier release, or None where it has not been released."""
+        ...
+
+    def keep(self, number: int, record: Release, table: NDArray[np.int64]) -> None:
+        """Store the table of a release, durably."""
+        ...
+
+
 @dataclass(eq=False)
 class Door:
     """Publishes noisy sums over users and keeps account of them.
@@ -60,12 +83,15 @@ class Door:
     insecure_seed
         Repeatable noise for tests and simulations. Whoever knows the seed can remove the noise: the statement
         says that the result is not private.
+    keeper
+        Where released numbers are kept and taken from again, for a run that can be resumed.
     """
 
     budget: Budget
     ledger: Ledger = field(default_factory=Ledger)
     dataset: str = "ratings"
     insecure_seed: int | None = None
+    keeper: Keeper | None = None
     releases: list[Release] = field(default_factory=list, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _home: int = field(default_factory=os.getpid, init=False, repr=False)
@@ -82,7 +108,9 @@ class Door:
         bound S in integers (`contribution`), the sum is exact (`sums`), so that one user moves the table by
         at most S in the norm in which coordinate k counts w_k; the noise in coordinate k is
         round(N(0, V / w_k)), exact, from a stream used once (`randomness`), with V >= S^2 2^64 / cost. The
-        spend is on disk before the first random bit is drawn.
+        spend is on disk before the first random bit is drawn. With a keeper, a table that was released before is
+        given again, without a new spend: releasing the same numbers twice tells nothing new. That also holds where
+        the ratings have changed since, because what a user can move in each release stays within its bound.
 
         Parameters
         ----------
@@ -105,19 +133,57 @@ class Door:
         blocks share a user           ValueError; nothing is spent
         no blocks, no users           noise around zero, and paid for: absence is private too
         bound of zero                 noise of one step around zero, free
+        released before (keeper)      the same numbers, free
+        paid, but never published     released with fresh noise under the same spend
+        published, then lost          RuntimeError; nothing is spent
+        the ledger has too little     PrivacyBudgetExceeded at the first release of a run, if not for the whole run
         ============================  ========================================================
         """
         if type(cost) is not int or cost < 1:
             raise ValueError(f"a release needs a positive integer as its cost, {query.purpose!r} got {cost!r}")
         self._check_affordable(query, cost)
+        if not self.releases:
+            self._check_ledger()
         grid = Grid.of(query, _bound_bits(cost))
         variance = variance_for(grid.bound, cost)
-        sums = self._exact_sums(query, grid, [offers] if isinstance(offers, Offer) else offers)
+        shape = (query.n_items, len(query.coordinate_weights))
         seeded = self.insecure_seed is not None
-        record = Release(query.purpose, sums.shape, query.form, grid.bound, variance, grid.step, seeded)
-        stream = self._pay(query, record)
-        sums += rounded_gaussian(stream, len(sums), variance, query.coordinate_weights)
-        return sums.astype(np.float64) * grid.step
+        record = Release(query.purpose, shape, query.form, grid.bound, variance, grid.step, seeded)
+        blocks = [offers] if isinstance(offers, Offer) else offers
+        if self.keeper is None:
+            table = self._draw(query, grid, record, blocks)
+        else:
+            table = self._draw_or_recall(self.keeper, query, grid, record, blocks)
+        logger.info("released %s: mu %.4g, noise %.4g", record.purpose, record.mu, record.sigma)
+        return table.astype(np.float64) * grid.step
+
+    def _draw(
+        self, query: Query, grid: Grid, record: Release, offers: Iterable[Offer], receipt: str = ""
+    ) -> NDArray[np.int64]:
+        """The exact sums with noise that is paid for."""
+        sums = self._exact_sums(query, grid, offers)
+        stream = self._pay(record, receipt)
+        sums += rounded_gaussian(stream, len(sums), record.variance, query.coordinate_weights)
+        return sums
+
+    def _draw_or_recall(
+        self, keeper: Keeper, query: Query, grid: Grid, record: Release, offers: Iterable[Offer]
+    ) -> NDArray[np.int64]:
+        """The same, once for each number of a release in the run. Numbers leave only after `Ledger.publish`."""
+        number = len(self.releases) + 1
+        receipt = f"{keeper.run}/{number}"
+        table = keeper.recall(number, record)
+        if table is not None:
+            self._pay(record, receipt)
+        elif self.ledger.published(receipt) is not None:
+            raise RuntimeError(
+                f"{record.purpose!r} was published before, but its numbers are no longer kept: start over"
+            )
+        else:
+            table = self._draw(query, grid, record, offers, receipt)
+            keeper.keep(number, record, table)
+        self.ledger.publish(self.dataset, receipt, hashlib.sha256(table.tobytes()).hexdigest())
+        return table
 
     def _exact_sums(self, query: Query, grid: Grid, offers: Iterable[Offer]) -> NDArray[np.int64]:
         sums = empty_sums(query)
@@ -127,22 +193,28 @@ class Door:
             add_exactly(sums, on_grid(offer, query, grid), query)
         return sums
 
-    def _pay(self, query: Query, record: Release) -> NoiseStream:
+    def _pay(self, record: Release, receipt: str) -> NoiseStream:
         """Record the spend and open a stream for its noise. Checks again: offers may have come late."""
         with self._lock:
             if os.getpid() != self._home:
                 raise RuntimeError("a door does not survive a fork: the child must make its own")
-            self._check_affordable(query, record.cost)
-            self.ledger.spend(self.dataset, query.purpose, record.cost)
+            self._check_affordable(record, record.cost)
+            self.ledger.spend(self.dataset, record.purpose, record.cost, receipt)
             self.releases.append(record)
             if self.insecure_seed is None:
                 return NoiseStream()
             return InsecureSeededStream(self.insecure_seed, release=len(self.releases))
 
-    def _check_affordable(self, query: Query, cost: int) -> None:
+    def _check_ledger(self) -> None:
+        """Refuse a run for which the data set's budget is too small, before any of it is spent."""
+        run = "" if self.keeper is None else self.keeper.run
+        whole = f"training with epsilon {self.budget.epsilon:g} and delta {self.budget.delta:g}"
+        self.ledger.check(self.dataset, whole, self.budget.cost, run)
+
+    def _check_affordable(self, wanted: Query | Release, cost: int) -> None:
         if self.spent + cost > self.budget.cost:
             raise PrivacyBudgetExceeded(
-                f"{query.purpose!r} would bring this run to mu {mu_of(self.spent + cost):.6g}, but epsilon "
+                f"{wanted.purpose!r} would bring this run to mu {mu_of(self.spent + cost):.6g}, but epsilon "
                 f"{self.budget.epsilon} with delta {self.budget.delta} allows {self.budget.mu:.6g}; "
                 "nothing was spent or released"
             )

@@ -16,7 +16,6 @@ more than 2^33 users        ValueError
 ==========================  =====================================
 """
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -26,6 +25,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.kernels.threads import thread_count
 from dpals.kernels.tiles import add_product, padded
 from dpals.release.contribution import MAX_BOUND_BITS, Contribution, Query
 
@@ -50,7 +50,7 @@ def add_exactly(sums: NDArray[np.int64], contribution: Contribution, query: Quer
     pattern = contribution.pattern
     if pattern.first_user + pattern.n_users > MAX_USERS:
         raise ValueError(f"one release can hold at most {MAX_USERS} users")
-    threads = threads or os.cpu_count() or 1
+    threads = thread_count(threads)
     if query.form == "symmetric":
         _add_matrices(sums, contribution, threads)
     else:

@@ -1,0 +1,166 @@
+"""A folder that keeps what a run of training has released, so that the run can go on after a crash."""
+
+import fcntl
+import json
+import logging
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.errors import InputError
+from dpals.files import write_whole
+from dpals.release.mechanism import Release
+
+logger = logging.getLogger(__name__)
+
+FORMAT = 1
+_RUN, _LOCK = "run.json", "lock"
+
+
+class Checkpoint:
+    """The releases of one run, each in a file of its own. It belongs to this process until it is closed.
+
+    Everything in it was released and paid for, so it may be published like the model. It holds no fingerprint of
+    the ratings, which would tell about them: a run that goes on with other ratings than before is as private, but
+    its model is made from both.
+
+    Parameters
+    ----------
+    folder
+        Where to keep the run; made where it is not there.
+    training
+        What decides about the releases: the method, its arguments, the public facts. A folder that holds another
+        training is refused.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> record = Release("item counts", (2, 1), "scalar", bound=5, variance=9, step=0.5, seeded=False)
+    >>> with TemporaryDirectory() as folder:
+    ...     with Checkpoint(folder, {"method": "ItemMean"}) as checkpoint:
+    ...         checkpoint.keep(1, record, np.array([[3], [4]]))
+    ...     with Checkpoint(folder, {"method": "ItemMean"}) as checkpoint:
+    ...         checkpoint.recall(1, record).tolist(), checkpoint.recall(2, record)
+    ([[3], [4]], None)
+    """
+
+    def __init__(self, folder: str | Path, training: Mapping[str, str]) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.folder / _LOCK).open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.run, self.started = self._opened(dict(training))
+        except BlockingIOError:
+            self._lock.close()
+            raise OSError(f"another process is training with the checkpoint {self.folder}: wait for it") from None
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
+
+    @property
+    def n_releases(self) -> int:
+        """How many releases are kept."""
+        return len(list(self.folder.glob(_file_name("*"))))
+
+    def recall(self, number: int, record: Release) -> NDArray[np.int64] | None:
+        """The table of a release, None where it is not kept; InputError where it is another release."""
+        from safetensors import SafetensorError, safe_open
+
+        path = self.folder / _file_name(f"{number:04}")
+        if not path.exists():
+            return None
+        try:
+            with safe_open(path, framework="numpy") as file:
+                kept: dict[str, Any] = json.loads(file.metadata()["release"])
+                table: NDArray[np.int64] = file.get_tensor("table")
+        except (SafetensorError, KeyError, TypeError, ValueError) as problem:
+            raise InputError(f"{path} is damaged: remove the checkpoint to start over ({problem})") from problem
+        if kept != _described(record) or table.shape != record.shape or table.dtype != np.int64:
+            raise InputError(
+                f"release {number} in the checkpoint {self.folder} is {kept.get('purpose')!r}, and not what this "
+                f"training releases, {record.purpose!r}: remove the checkpoint to start over"
+            )
+        return table
+
+    def keep(self, number: int, record: Release, table: NDArray[np.int64]) -> None:
+        """Store the table of a release, durably."""
+        from safetensors.numpy import save
+
+        content = save({"table": table}, metadata={"release": json.dumps(_described(record))})
+        write_whole(self.folder / _file_name(f"{number:04}"), content)
+
+    def remove(self) -> None:
+        """Forget the run, once its result is safe."""
+        forget(self.folder)
+
+    def _opened(self, training: dict[str, str]) -> tuple[str, str]:
+        """Name and beginning of the run that is kept here, or of a new one."""
+        try:
+            facts = json.loads((self.folder / _RUN).read_bytes())
+            run, started, kept = str(facts["run"]), str(facts["started"]), dict(facts["training"])
+            if facts["format"] != FORMAT:
+                raise ValueError(f"its format is not {FORMAT}")
+        except FileNotFoundError:
+            run, started = uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds")
+            facts = {"format": FORMAT, "run": run, "started": started, "training": training}
+            write_whole(self.folder / _RUN, json.dumps(facts, indent=1).encode())
+            return run, started
+        except (KeyError, TypeError, ValueError) as problem:
+            raise InputError(f"{self.folder} is no checkpoint of this version of dpals: {problem}") from problem
+        for name in kept.keys() | training.keys():
+            before, now = (facts.get(name, "not there") for facts in (kept, training))
+            if before != now:
+                raise InputError(
+                    f"the checkpoint {self.folder} is of another training: {name} was {before} and is now {now}. "
+                    "Go on as before, or start over (--fresh, or another folder)"
+                )
+        if self.n_releases:
+            logger.warning(
+                "going on with %d releases of the run that began at %s; they are not made or paid for again",
+                self.n_releases,
+                started,
+            )
+        return run, started
+
+
+def run_in(folder: Path) -> str:
+    """Name of the run that is kept in a folder, "" where there is none."""
+    try:
+        return str(json.loads((folder / _RUN).read_bytes())["run"])
+    except (OSError, KeyError, TypeError, ValueError):
+        return ""
+
+
+def forget(folder: Path) -> None:
+    """Remove the run that is kept in a folder, and the folder if nothing else is in it."""
+    for path in [*folder.glob(_file_name("*")), folder / _RUN, folder / _LOCK]:
+        path.unlink(missing_ok=True)
+    if folder.exists() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _file_name(number: str) -> str:
+    return f"release-{number}.safetensors"
+
+
+def _described(record: Release) -> dict[str, Any]:
+    """The record as JSON gives it back. Whole numbers are too long for some readers, so they are text."""
+    return {
+        **asdict(record),
+        "shape": list(record.shape),
+        "bound": str(record.bound),
+        "variance": str(record.variance),
+    }

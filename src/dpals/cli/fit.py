@@ -1,0 +1,300 @@
+"""``dpals fit``: train a model on a file of ratings."""
+
+import ast
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpals.cli.common import column_options, json_option, messages, quiet_option, warnings_shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dpals.methods.estimator import Estimator
+    from dpals.ratings import Ratings
+
+METHODS = {
+    "pooled": "PooledDPALS",
+    "dpals": "DPALS",
+    "ada-dpals": "AdaDPALS",
+    "frank-wolfe": "DPFrankWolfe",
+    "svd": "DPSVD",
+    "sgd": "DPSGD",
+    "sgld": "SGLD",
+    "biases": "PrivateBiases",
+    "item-mean": "ItemMean",
+    "global-mean": "GlobalMean",
+    "user-mean": "UserMean",
+    "popularity": "Popularity",
+}
+NOT_PRIVATE = {"als": "ALS", "stagewise-als": "StagewiseALS", "trace-norm": "TraceNorm"}
+
+
+@click.command("fit")
+@click.argument("ratings", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="MODEL",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the model.",
+)
+@click.option("--epsilon", type=float, help="How much privacy to spend; smaller is more private, 1 is a good start.")
+@click.option("--delta", default=1e-6, show_default=True, help="Well below one over the number of users.")
+@click.option("--rating-range", nargs=2, type=float, metavar="LOW HIGH", help="Lowest and highest possible rating.")
+@click.option("--implicit", is_flag=True, help="Ignore ratings: only who has what counts.")
+@click.option(
+    "--catalogue",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="All items: a text file with one id per line. Without it the items in RATINGS are declared public.",
+)
+@click.option(
+    "--method",
+    default="pooled",
+    show_default=True,
+    metavar="NAME",
+    type=click.Choice([*METHODS, *NOT_PRIVATE]),
+    help=f"One of {', '.join(METHODS)}; not private: {', '.join(NOT_PRIVATE)}.",
+)
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="An argument of the method; repeatable.")
+@click.option(
+    "--ledger",
+    default="dpals-ledger.db",
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File that records what is spent on which data set.",
+)
+@click.option("--dataset", metavar="NAME", help="Name of the data in the ledger. By default the name of the file.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that keeps what is released until the model is saved. By default MODEL/checkpoint.",
+)
+@click.option("--fresh", is_flag=True, help="Start over where a run was broken off. What it spent stays spent.")
+@click.option("--overwrite", is_flag=True, help="Replace a model that is in MODEL.")
+@click.option("--threads", type=click.IntRange(1), help="How many to use; all cores by default.")
+@click.option(
+    "--on-bad-rows",
+    default="error",
+    show_default=True,
+    type=click.Choice(["error", "drop"]),
+    help="Refuse a file with unusable rows, or drop and count them.",
+)
+@click.option("--dry-run", is_flag=True, help="Check everything and say what would be spent; spend nothing.")
+@column_options
+@json_option
+@quiet_option
+def command(
+    ratings: Path,
+    output: Path,
+    epsilon: float | None,
+    delta: float,
+    method: str,
+    settings: tuple[str, ...],
+    ledger: Path,
+    dataset: str | None,
+    checkpoint: Path | None,
+    fresh: bool,
+    overwrite: bool,
+    threads: int | None,
+    dry_run: bool,
+    as_json: bool,
+    quiet: bool,
+    **reading: Any,
+) -> None:
+    """Train a private model on RATINGS and write it to the folder MODEL.
+
+    \b
+    dpals fit ratings.csv -o model --epsilon 1 --rating-range 0.5 5
+    dpals fit clicks.parquet -o model --epsilon 1 --implicit
+
+    RATINGS is a CSV, TSV, MovieLens or Parquet file with a user, an item and, unless it is implicit feedback, a
+    rating in each row. Before anything is spent, arguments, data and budget are checked. Each spend is recorded in
+    the ledger before its noise is drawn. If training is broken off, the same command goes on where it stopped:
+    what was released is kept, and not paid for again.
+    """
+    estimator = _estimator(method, epsilon, delta, settings)
+    _check_output(output, overwrite)
+    run = _Run(
+        estimator=estimator,
+        output=output,
+        ledger=None if method in NOT_PRIVATE else ledger,
+        dataset=dataset or ratings.name.split(".")[0],
+        checkpoint=None if method in NOT_PRIVATE else checkpoint or output / "checkpoint",
+        console=messages(quiet),
+    )
+    run.check_budget(fresh)
+    data = _read(ratings, **reading)
+    estimator.check(data)
+    run.announce(data)
+    if dry_run:
+        run.console.print("Nothing was spent: this was a dry run.")
+        return
+    with warnings_shown(run.console):
+        result = run.train(data, fresh, threads, progress=not quiet)
+    click.echo(json.dumps(result, indent=2)) if as_json else run.summarise(result)
+
+
+class _Run:
+    """One training and where its parts are kept."""
+
+    def __init__(
+        self,
+        estimator: "Estimator",
+        output: Path,
+        ledger: Path | None,
+        dataset: str,
+        checkpoint: Path | None,
+        console: "Console",
+    ) -> None:
+        self.estimator = estimator
+        self.output = output
+        self.ledger = ledger
+        self.dataset = dataset
+        self.checkpoint = checkpoint
+        self.console = console
+        self.name = type(estimator).__name__
+
+    def check_budget(self, fresh: bool) -> None:
+        """Refuse what the data set's budget does not allow, before the data is read. No ledger is made for that."""
+        from dpals.checkpoint import run_in
+        from dpals.release.accounting import Budget
+        from dpals.release.ledger import Ledger
+
+        if self.ledger is None:
+            return
+        parameters = self.estimator.get_params()
+        budget = Budget(parameters["epsilon"], parameters["delta"])
+        if self.ledger.exists():
+            run = "" if fresh or self.checkpoint is None else run_in(self.checkpoint)
+            Ledger(self.ledger).check(self.dataset, f"training {self.name}", budget.cost, run)
+
+    def announce(self, data: "Ratings") -> None:
+        """Say what will be spent, and for what."""
+        say = self.console.print
+        say(f"Read: {data.report}. {data}")
+        if self.ledger is None:
+            say(f"{self.name} is NOT private: the model may tell about the people in the data.")
+            return
+        from dpals.release.accounting import mu, mu_of
+        from dpals.release.ledger import Ledger
+
+        parameters = self.estimator.get_params()
+        epsilon, delta = parameters["epsilon"], parameters["delta"]
+        say(
+            f"Will spend: at most epsilon {epsilon:g} at delta {delta:g} (mu {mu(epsilon, delta):.4g}) of the data set "
+            f"{self.dataset!r}, to train {self.name}. The ledger is {self.ledger}."
+        )
+        if self.ledger.exists():
+            book = Ledger(self.ledger)
+            spent, allowance = book.spent(self.dataset), book.allowance(self.dataset)
+            limit = "no budget is declared" if allowance is None else f"its budget is mu {mu_of(allowance):.4g}"
+            say(f"Spent on {self.dataset!r} before: mu {mu_of(spent):.4g}; {limit}.")
+
+    def train(self, data: "Ratings", fresh: bool, threads: int | None, progress: bool) -> dict[str, Any]:
+        """Train, save, and say in numbers what came out."""
+        from dpals.checkpoint import forget
+        from dpals.release.ledger import Ledger
+        from dpals.training import Options
+
+        options = Options(threads, progress, self.checkpoint)
+        paid: dict[str, Any] = {}
+        if self.ledger is not None:
+            if fresh and self.checkpoint is not None:
+                forget(self.checkpoint)
+            paid = {"ledger": Ledger(self.ledger), "dataset": self.dataset}
+        start = time.perf_counter()
+        try:
+            self.estimator.fit(data, options=options, **paid)
+            self.estimator.save(self.output)
+        except (OSError, KeyboardInterrupt):
+            if self.checkpoint is not None:
+                advice = "What was released is kept. Run the same command again to go on without paying twice."
+                self.console.print(advice)
+            raise
+        model = self.estimator.model_
+        result = {
+            "model": str(self.output),
+            "method": self.name,
+            "items": len(model.items),
+            "rank": model.rank,
+            "seconds": round(time.perf_counter() - start, 2),
+            "report": getattr(self.estimator, "report_", None),
+            "private": model.privacy is not None and model.privacy.is_private,
+        }
+        if model.privacy is not None:
+            facts = ("epsilon", "delta", "mu", "dataset", "dataset_mu", "ledger_head")
+            result |= {name: getattr(model.privacy, name) for name in facts}
+        return result
+
+    def summarise(self, result: dict[str, Any]) -> None:
+        """Say what came out, and what to do next."""
+        click.echo(f"{self.estimator.model_!r} in {self.output}, trained in {result['seconds']:.1f} s.")
+        if result["report"]:
+            click.echo(result["report"])
+        if "epsilon" in result:
+            click.echo(f"All runs on {self.dataset!r} together: mu {result['dataset_mu']:.4g}.")
+            self.console.print(f"What is promised:  dpals statement {self.output}")
+        self.console.print(f"Recommendations:   dpals recommend {self.output} --history RATINGS")
+
+
+def _estimator(method: str, epsilon: float | None, delta: float, settings: tuple[str, ...]) -> "Estimator":
+    """The method with its arguments, or a usage error."""
+    import dpals
+
+    arguments: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise click.UsageError(f"--set takes NAME=VALUE, for example --set rank=16, not {setting!r}")
+        arguments[name] = _value(value)
+    if method in NOT_PRIVATE:
+        if epsilon is not None:
+            raise click.UsageError(f"{method} is not private, so --epsilon has no meaning: leave it out")
+    elif epsilon is None:
+        raise click.UsageError(
+            "say how much privacy to spend with --epsilon: smaller is more private, and 1 is a good start "
+            "(`dpals plan` shows what accuracy to expect)"
+        )
+    else:
+        arguments = {"epsilon": epsilon, "delta": delta, **arguments}
+    kind = getattr(dpals, {**METHODS, **NOT_PRIVATE}[method])
+    try:
+        estimator: Estimator = kind().set_params(**arguments)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from problem
+    return estimator
+
+
+def _value(text: str) -> Any:
+    """A number, True, False or None where it looks like one, and text otherwise."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _check_output(output: Path, overwrite: bool) -> None:
+    """Refuse a folder that cannot be written, or that holds a model, before anything is spent."""
+    from tempfile import TemporaryFile
+
+    if (output / "model.json").exists() and not overwrite:
+        raise click.UsageError(f"{output} holds a model that was paid for: give another folder, or --overwrite")
+    existing = next(folder for folder in (output, *output.absolute().parents) if folder.exists())
+    with TemporaryFile(dir=existing):
+        pass
+
+
+def _read(path: Path, catalogue: Path | None, rating_range: tuple[float, float] | None, **columns: Any) -> "Ratings":
+    from dpals.io import read_ratings
+
+    items: list[str] | list[int] | None = None
+    if catalogue is not None:
+        items = [line for line in catalogue.read_text(encoding="utf-8").splitlines() if line]
+        if all(item.lstrip("-").isdigit() for item in items):
+            items = [int(item) for item in items]
+    return read_ratings(path, rating_range=rating_range, catalogue=items, **columns)
