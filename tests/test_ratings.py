@@ -113,6 +113,44 @@ class TestFromArrays:
         assert ratings.users.tolist() == sorted({user for user, _ in kept})
         assert sum(ratings.report.rows_dropped.values()) == dropped
 
+    @given(tables(), st.randoms(use_true_random=False))
+    def test_users_who_lose_unknown_items_stay(
+        self, table: list[tuple[Any, Any, float, int]], rng: random.Random
+    ) -> None:
+        users, items, *_ = columns(table)
+        catalogue = rng.sample(sorted(set(items)), len(set(items)) // 2)
+        kept = {(user, item) for user, item in zip(users, items, strict=True) if item in catalogue}
+        dropped = sum(item not in catalogue for item in items)
+
+        ratings = Ratings.from_arrays(users, items, catalogue=catalogue, on_unknown_items="drop")
+
+        assert set(as_dict(ratings)) == kept
+        assert ratings.users.tolist() == sorted(set(users))
+        assert ratings.report.rows_read == len(items)
+        assert ratings.report.rows_dropped == ({"item outside the catalogue": dropped} if dropped else {})
+
+    def test_unknown_items_and_other_bad_rows_each_have_their_way(self) -> None:
+        users, items = ["ann", "ann", "bob", "eve", "eve"], ["tea", None, "gin", None, "tea"]
+        arguments: dict[str, Any] = {"rating_range": RANGE, "catalogue": ["tea"]}
+
+        def made(**ways: Any) -> Ratings:
+            return Ratings.from_arrays(users, items, [3, 4, 5, 1, 9], **arguments, **ways)
+
+        with pytest.raises(InputError, match=r"row 1 .*the item id is missing.*on_bad_rows"):
+            made(on_unknown_items="drop")
+        with pytest.raises(InputError, match=r"row 2 .*the item 'gin' is not in the catalogue.*on_unknown_items"):
+            made(on_bad_rows="drop", on_unknown_items="error")
+        both = made(on_bad_rows="drop", on_unknown_items="drop")
+        assert both.users.tolist() == ["ann", "bob"]
+        assert both.report.rows_dropped == {
+            "missing item id": 2,
+            "rating outside the range": 1,
+            "item outside the catalogue": 1,
+        }
+        assert made(on_bad_rows="drop").users.tolist() == ["ann"]
+        with pytest.raises(InputError, match="on_unknown_items must be"):
+            made(on_unknown_items="ignore")
+
     @pytest.mark.parametrize("n", [10, 3_000_000])
     @pytest.mark.parametrize("spread", [1, 10**12])
     def test_many_rows_against_numpy_unique(self, n: int, spread: int) -> None:

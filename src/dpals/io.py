@@ -1,15 +1,12 @@
 """Read ratings from files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from numpy.typing import ArrayLike
 
 from dpals.errors import InputError
 from dpals.ratings import OnBadRows, Ratings
-
-if TYPE_CHECKING:
-    from dpals.intake.coding import IdMeaning
 
 Ids = Literal["auto", "integer", "string"]
 
@@ -26,13 +23,14 @@ def read_ratings(
     implicit: bool = False,
     ids: Ids = "auto",
     on_bad_rows: OnBadRows = "error",
+    on_unknown_items: OnBadRows | None = None,
 ) -> Ratings:
     """Read ratings from a CSV, TSV, MovieLens or Parquet file, or from a folder of Parquet files.
 
     The format is recognised from the content. Text is UTF-8, may be gzipped, and separates columns by comma,
     tab, semicolon or "::" (MovieLens ``.dat``). Without a header line the columns are user, item, rating,
-    timestamp, of which the last two may be missing. A damaged file is always an error: nothing half-read is
-    returned.
+    timestamp, of which the last two may be missing. A damaged file is always an error, and so is one that changes
+    while it is read: nothing half-read is returned.
 
     Parameters
     ----------
@@ -54,6 +52,9 @@ def read_ratings(
     on_bad_rows
         "error" refuses data with an unusable row and says where it is, "drop" drops such rows and counts
         them in the ``report`` of the ratings.
+    on_unknown_items
+        The same for rows whose item is not in the catalogue. With "drop", users who have no other rows stay as users
+        without ratings. None does as `on_bad_rows` says, and drops those users.
 
     Raises
     ------
@@ -73,41 +74,17 @@ def read_ratings(
     >>> print(ratings.report)
     3 rows read, 1 replaced by a later row for the same user and item
     """
-    from dpals.intake.builder import build
     from dpals.intake.columns import Wanted
-    from dpals.intake.parquet import ParquetSource
-    from dpals.intake.rows import Source
-    from dpals.intake.text import TextSource
+    from dpals.intake.files import read_file
+    from dpals.intake.rows import BadRows
 
     if ids not in get_args(Ids):
         raise InputError(f'ids must be "auto", "integer" or "string", not {ids!r}')
-    path = Path(path)
-    wanted = Wanted(user, item, rating, timestamp, implicit)
-    source: Source
-    meaning: IdMeaning
-    if _is_parquet(path):
-        source, meaning = ParquetSource(path, wanted), "given" if ids == "auto" else ids
-    else:
-        source, meaning = TextSource(path, wanted), ids
-    ratings = build(
-        Ratings, source, rating_range=rating_range, catalogue=catalogue, on_bad_rows=on_bad_rows, ids=meaning
+    return read_file(
+        Path(path),
+        Wanted(user, item, rating, timestamp, implicit),
+        rating_range=rating_range,
+        catalogue=catalogue,
+        bad=BadRows(on_bad_rows, on_unknown_items),
+        ids=ids,
     )
-    if ratings.report.rows_read == 0:
-        raise InputError(f"{path}: there are columns but no row of data")
-    return ratings
-
-
-def _is_parquet(path: Path) -> bool:
-    """Tell by the first bytes what a file is, and raise if it is nothing that can be read."""
-    if path.is_dir():
-        return True
-    try:
-        with path.open("rb") as file:
-            start = file.read(4)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}. Check the path") from error
-    if not start:
-        raise InputError(f"{path}: the file is empty")
-    if start[:2] == b"PK":
-        raise InputError(f"{path}: this is a zip archive or a spreadsheet. Unpack it or save the table as CSV first")
-    return start == b"PAR1" or path.suffix in (".parquet", ".pq")

@@ -1,20 +1,22 @@
 """What training leaves behind: item factors, and how to serve a user from them and the user's own history."""
 
-import json
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpals.errors import InputError
+from dpals.export import export_model
+from dpals.history import ColumnNames, read_history, take_history
 from dpals.intake.builder import checked_range
-from dpals.intake.ids import find, id_array, is_text, positions
-from dpals.kernels.rows import row_norms, row_sums
+from dpals.intake.ids import find, id_array, is_text
+from dpals.kernels.rows import row_norms
 from dpals.kernels.top_k import top_k
-from dpals.model_files import read_model, write_model
+from dpals.model_files import NUMBERS, damage_reported, read_model, write_model
+from dpals.private.centering import user_means
 from dpals.private.replay import Replay, ReplayProblem
 from dpals.private.user_step import ChoiceProblem, UserProblem
 from dpals.ratings import Ratings
@@ -22,8 +24,6 @@ from dpals.release.statement import Statement
 
 Floats = NDArray[np.float32]
 
-_ARRAYS = ("item_factors", "item_biases", "is_trained")
-_NUMBERS = ("global_mean", "user_ridge", "user_exponent", "user_bias_ridge", "unseen_weight")
 _PAIRS_AT_ONCE = 1 << 13
 
 
@@ -106,7 +106,7 @@ class FactorModel:
             "is_trained": np.asarray(self.is_trained, bool) if len(self.is_trained) else everything,
             "rating_range": checked_range(self.rating_range, has_ratings=self.rating_range is not None),
             # Python's own numbers go to JSON and back without a change.
-            **{name: None if getattr(self, name) is None else float(getattr(self, name)) for name in _NUMBERS},
+            **{name: None if getattr(self, name) is None else float(getattr(self, name)) for name in NUMBERS},
         }
         for name, value in clean.items():
             if isinstance(value, np.ndarray):
@@ -166,42 +166,80 @@ class FactorModel:
             ridged=self.rank,
         )
 
-    def user_vectors(self, history: Ratings) -> Floats:
+    def history(self, data: Any, **columns: Unpack[ColumnNames]) -> Ratings:
+        """The users' own ratings, as the model needs them: with its catalogue, on its scale.
+
+        Rows about items that the model does not know are left out: the ``report`` of what is returned counts them,
+        and the logger "dpals" warns. Users who have no other rows stay, as users without ratings.
+
+        Parameters
+        ----------
+        data
+            A pandas or polars frame or an Arrow table; a SciPy sparse matrix, with a column for each item in the order
+            of `items`, whose rows are users 0, 1, 2, ...; or a `Ratings`, which is checked and returned.
+        **columns
+            Names of the columns of a frame: ``user=``, ``item=``, ``rating=``, ``timestamp=``. Usual names ("user_id",
+            "movieId", "stars", ...) are recognised.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> model = FactorModel(["tea", "rum"], np.zeros((2, 0)), [0.5, 0.1], 0.0, 1.0)
+        >>> model.history(pl.DataFrame({"who": ["ann", "bob"], "item": ["rum", "tea"]}), user="who")
+        Ratings(2 users, 2 items, 2 implicit pairs)
+        """
+        return take_history(data, self.items, self.rating_range, **columns)[0]
+
+    def read_history(self, path: str | os.PathLike[str], **columns: Unpack[ColumnNames]) -> Ratings:
+        """The same from a file of any format that `dpals.read_ratings` knows."""
+        return read_history(path, self.items, self.rating_range, **columns)
+
+    def user_vectors(self, history: Any) -> Floats:
         """One vector per user of the history. It belongs to that user only: never publish it.
 
-        The user's bias comes last in it, where the model has one. Users without ratings have zeros.
+        The history is of any kind that `FactorModel.history` takes, and users are in the order of the ``users`` of what
+        that returns: sorted, for a frame. The user's bias comes last in the vector, where the model has one. Users
+        without ratings have zeros.
         """
-        self._check_history(history)
-        return self.user_problem().solve(history)
+        return self.user_problem().solve(self.history(history))
 
-    def two_sides(self, history: Ratings) -> tuple[Floats, Floats]:
-        """A row for each user and one for each item, whose inner product is the score before it is cut.
+    def two_sides(self, history: Any) -> tuple[Floats, Floats]:
+        """`queries` and `item_side`: a row for each user and one for each item, whose inner product is the score."""
+        return self.queries(history), self.item_side()
 
-        A user's row depends on that user's history alone, to the last bit, and belongs to that user only.
-        After the user's vector come 1, which meets the offset of a trained item, and the user's mean, which
-        meets the 1 of an item that was not trained on.
+    def queries(self, history: Any) -> Floats:
+        """One row per user for a search in the arrays of ``export("arrays")``. It belongs to that user only.
+
+        Its inner product with the vector of an item is the score of the item, before it is cut to the rating range.
+        A row depends on that user's history alone, to the last bit. After the user's vector come 1, which meets the
+        offset of a trained item, and the user's mean, which meets the 1 of an item that was not trained on. History and
+        order of users are as in `user_vectors`.
         """
-        self._check_history(history)
+        ratings = self.history(history)
+        ones = np.ones(ratings.n_users, np.float32)
+        return np.column_stack([self.user_problem().solve(ratings), ones, user_means(ratings, self.global_mean)])
+
+    def item_side(self) -> Floats:
+        """One row per item: what the rows of `queries` meet. Publishable."""
         problem = self.user_problem()
-        ones = np.ones(history.n_users, np.float32)
-        users = np.column_stack([problem.solve(history), ones, self._user_means(history)])
-        items = np.column_stack([problem.features, problem.offsets, np.zeros_like(problem.offsets)])
-        items[~self.is_trained] = np.eye(items.shape[1])[-1]
-        return users, items
+        vectors = np.column_stack([problem.features, problem.offsets, np.zeros_like(problem.offsets)])
+        vectors[~self.is_trained] = np.eye(vectors.shape[1])[-1]
+        return vectors
 
-    def predict(self, history: Ratings, users: ArrayLike, items: ArrayLike) -> Floats:
+    def predict(self, history: Any, users: ArrayLike, items: ArrayLike) -> Floats:
         """Ratings, or scores, that users would give to items. They belong to those users.
 
         Parameters
         ----------
         history
-            The users' own ratings, with the catalogue of the model; the users may be new to it. A user whose
-            history is empty gets what is known about the items alone.
+            The users' own ratings, of any kind that `FactorModel.history` takes; the users may be new to the model. A
+            user whose history is empty gets what is known about the items alone.
         users, items
             Ids, pair by pair.
         """
-        user_side, item_side = self.two_sides(history)
-        rows, columns = history.user_index(users), history.item_index(items)
+        ratings = self.history(history)
+        user_side, item_side = self.two_sides(ratings)
+        rows, columns = ratings.user_index(users), ratings.item_index(items)
         if rows.shape != columns.shape:
             raise InputError(f"users and items go in pairs, but there are {len(rows):,} and {len(columns):,}")
         scores = np.empty(len(rows), np.float32)
@@ -210,7 +248,11 @@ class FactorModel:
             np.einsum("nk,nk->n", user_side[rows[block]], item_side[columns[block]], out=scores[block])
         return self._in_range(scores)
 
-    def recommend(self, history: Ratings, k: int = 20, exclude_seen: bool = True) -> tuple[NDArray[Any], Floats]:
+    @overload
+    def recommend(self, history: Ratings, k: int = 20, exclude_seen: bool = True) -> tuple[NDArray[Any], Floats]: ...
+    @overload
+    def recommend(self, history: Any, k: int = 20, exclude_seen: bool = True) -> Any: ...
+    def recommend(self, history: Any, k: int = 20, exclude_seen: bool = True) -> Any:
         """The k items with the highest scores for each user of the history. They belong to that user.
 
         Parameters
@@ -229,6 +271,10 @@ class FactorModel:
             order; equal ones are in the order of the catalogue. Where fewer than k items are left, the rest of
             the scores is minus infinity and the rest of the ids no item's id: "" for text, and the first of -1,
             -2, ... that is free for numbers.
+        frame
+            Instead of that, where the history is a frame: a frame of the same library with the columns user, rank (1 is
+            best), item and score, where user and item are called as in the history. There are no rows for places left
+            empty.
 
         Examples
         --------
@@ -238,13 +284,15 @@ class FactorModel:
         >>> ids.tolist()
         [['tea', 'gin'], ['rum', '']]
         """
-        user_side, item_side = self.two_sides(history)
+        ratings, layout = take_history(history, self.items, self.rating_range)
         if not 1 <= k <= len(self.items):
             raise InputError(f"k must lie between 1 and the number of items, {len(self.items):,}, not {k}")
-        seen = (history.indptr, history.indices) if exclude_seen else None
-        best, scores = top_k(user_side, item_side, k, excluded=seen)
-        ids = np.append(self.items, _no_item(self.items))[best]  # position -1 stands for no item
-        return ids, np.where(best < 0, scores, self._in_range(scores))
+        seen = (ratings.indptr, ratings.indices) if exclude_seen else None
+        best, scores = top_k(*self.two_sides(ratings), k, excluded=seen)
+        scores = np.where(best < 0, scores, self._in_range(scores))
+        if layout is not None:
+            return layout.frame(ratings.users, self.items, best, scores)
+        return np.append(self.items, _no_item(self.items))[best], scores  # position -1 stands for no item
 
     def similar_items(self, item: Any, k: int = 10) -> tuple[NDArray[Any], Floats]:
         """The k items whose factors point most nearly the same way, with the cosine; the item itself left out.
@@ -273,58 +321,46 @@ class FactorModel:
         best = np.argsort(-cosines, kind="stable")[:k]
         return self.items[others[best]], cosines[best].astype(np.float32)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a folder: model.json and one safetensors file. Nothing in it belongs to a user.
+    @overload
+    def export(self, format: Literal["arrays"]) -> tuple[NDArray[Any], Floats]: ...
+    @overload
+    def export(self, format: Literal["parquet"], path: str | os.PathLike[str]) -> None: ...
+    def export(self, format: str, path: str | os.PathLike[str] | None = None) -> tuple[NDArray[Any], Floats] | None:
+        """What is known about the items, for other programs. Publishable.
 
-        Whenever that is interrupted, the folder holds the model from before or the new one, whole.
+        Parameters
+        ----------
+        format
+            "parquet" writes a file with one row per item: item, bias, factor_0, factor_1, ..., trained. "arrays"
+            returns ids and vectors (float32, C-contiguous) for an index that searches for the largest inner product,
+            such as those of faiss and hnswlib; `queries` makes what to search for.
+        path
+            Where to write the file.
+
+        Examples
+        --------
+        >>> model = FactorModel(["tea", "rum"], [[1.0], [-1.0]], [0.5, 0.0], 3.0, 0.25, rating_range=(1, 5))
+        >>> history = Ratings.from_arrays(["ann"], ["rum"], [5], rating_range=(1, 5), catalogue=model.items)
+        >>> ids, vectors = model.export("arrays")
+        >>> ids.tolist(), (vectors @ model.queries(history)[0]).round(2)
+        (['tea', 'rum'], array([1.9, 4.6], dtype=float32))
         """
-        facts = {
-            **{name: getattr(self, name) for name in (*_NUMBERS, "rating_range", "log_odds")},
-            "replay": None if self.replay is None else self.replay.to_dict(),
-            "privacy": None if self.privacy is None else json.loads(self.privacy.to_json()),
-            "items": self.items.tolist(),
-        }
-        write_model(Path(path), {name: getattr(self, name) for name in _ARRAYS}, facts)
+        return export_model(self, format, path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a folder: model.json, one safetensors file and the privacy statement as a page.
+
+        Nothing in it belongs to a user. Whenever that is interrupted, the folder holds the model from before or the
+        new one, whole.
+        """
+        write_model(Path(path), self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "FactorModel":
         """Read a model that `save` wrote; `dpals.load` does the same."""
-        folder = Path(path)
-        arrays, facts = read_model(folder)
-        try:
-            privacy, replay = facts["privacy"], facts["replay"]
-            kept: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
-            kept |= {name: facts[name] for name in ("items", *_NUMBERS, "rating_range", "log_odds")}
-            return cls(
-                **kept,
-                replay=None if replay is None else Replay.from_dict(replay),
-                privacy=None if privacy is None else Statement.from_json(json.dumps(privacy)),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise InputError(f"the model in {folder} is damaged: {problem}") from problem
-
-    def _check_history(self, history: Ratings) -> None:
-        if not isinstance(history, Ratings):
-            raise InputError(f"the history must be a dpals.Ratings, not a {type(history).__name__}")
-        if not np.array_equal(history.items, self.items):
-            raise InputError(_catalogue_problem(history.items, self.items))
-        if history.is_implicit != (self.rating_range is None):
-            kinds = ("implicit feedback", "ratings")
-            trained, given = kinds if self.rating_range is None else kinds[::-1]
-            raise InputError(f"the model is made for {trained}, and the history holds {given}")
-        if history.rating_range != self.rating_range:
-            raise InputError(
-                f"the history has the rating range {history.rating_range}, the model {self.rating_range}: bring the "
-                "ratings to the scale of the model and give rating_range=model.rating_range"
-            )
-
-    def _user_means(self, history: Ratings) -> Floats:
-        """Mean of each user's own ratings; the global mean for users without any, 0 for implicit feedback."""
-        if history.values is None:
-            return np.zeros(history.n_users, np.float32)
-        counts = np.diff(history.indptr)
-        sums = row_sums(history.indptr, history.values)
-        return np.where(counts > 0, sums / np.maximum(counts, 1), self.global_mean).astype(np.float32)
+        arguments = read_model(Path(path))
+        with damage_reported(Path(path)):
+            return cls(**arguments)
 
     def _in_range(self, scores: Floats) -> Floats:
         if self.rating_range is None:
@@ -346,22 +382,6 @@ def load(path: str | os.PathLike[str]) -> FactorModel:
     FactorModel(2 items, rank 1, ratings from 0.5 to 5, not private)
     """
     return FactorModel.load(path)
-
-
-def _catalogue_problem(given: NDArray[Any], known: NDArray[Any]) -> str:
-    """Say how the items of a history differ from those of the model, and what to do."""
-    advice = "Make the history with catalogue=model.items"
-    if len(given) and len(known) and is_text(given) != is_text(known):
-        kinds = ("text", "integers") if is_text(given) else ("integers", "text")
-        return f"the items of the history are {kinds[0]}, those of the model {kinds[1]}. {advice}"
-    unknown = given[positions(known, given) < 0]
-    missing = len(known) - (len(given) - len(unknown))
-    if len(unknown):
-        example = f"{len(unknown):,} items that the model does not know, {unknown.tolist()[0]!r} for one"
-        return f"the history has {example}. {advice} and on_bad_rows='drop'"
-    if missing:
-        return f"the history lacks {missing:,} items of the model. {advice}"
-    return f"the history has the items of the model in another order. {advice}"
 
 
 def _no_item(items: NDArray[Any]) -> Any:

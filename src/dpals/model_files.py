@@ -1,74 +1,143 @@
-"""A model's folder: model.json and one safetensors file, replaced as a whole and refused where damaged."""
+"""A model's folder: model.json, one safetensors file and the statement, replaced as a whole, refused where damaged."""
 
 import hashlib
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from dpals import __version__
 from dpals.errors import InputError
-from dpals.files import write_whole
+from dpals.files import draft, write_whole
+from dpals.private.replay import Replay
+from dpals.release.statement import Statement
+
+if TYPE_CHECKING:
+    from dpals.model import FactorModel
 
 FORMAT = 1
-_FACTS = "model.json"
+ARRAYS = ("item_factors", "item_biases", "is_trained")
+NUMBERS = ("global_mean", "user_ridge", "user_exponent", "user_bias_ridge", "unseen_weight")
+FACTS = (*NUMBERS, "rating_range", "log_odds")
+_DESCRIPTION, _PAGE = "model.json", "statement.html"
 
 
-def write_model(folder: Path, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> None:
-    """Write arrays and facts so that an interruption leaves the model from before or the new one, whole.
+def write_model(folder: Path, model: "FactorModel") -> None:
+    """Write a model so that an interruption leaves the model from before or the new one, whole.
 
-    The arrays go first, under a name made of their contents; model.json, which says the name, is then put in
-    place in one step, and arrays that it no longer needs are removed.
+    The arrays go first, under a name made of their contents. Then model.json, which says the name, is put in place in
+    one step, and arrays that it no longer needs are removed. The page with the statement goes before that step and
+    comes back last, so that it is never that of another model.
     """
     from safetensors.numpy import save
 
-    stored = save(arrays)
+    stored = save({name: getattr(model, name) for name in ARRAYS})
     digest = hashlib.sha256(stored).hexdigest()
-    described = json.dumps({"format": FORMAT, "sha256": digest, **facts}, indent=1, ensure_ascii=False, allow_nan=False)
+    described = _described(model, digest)
     folder.mkdir(parents=True, exist_ok=True)
     place, older = folder / _arrays_file(digest), set(folder.glob(_arrays_file("*")))
     try:
         write_whole(place, stored)
-        write_whole(folder / _FACTS, described.encode())
-    except OSError:
+        with draft(folder / _DESCRIPTION) as description:
+            description.write_bytes(described)
+            (folder / _PAGE).unlink(missing_ok=True)
+    except BaseException:
         if place not in older:
             place.unlink(missing_ok=True)
         raise
     for unneeded in older - {place}:
         unneeded.unlink(missing_ok=True)
+    if model.privacy is not None:
+        write_whole(folder / _PAGE, model.privacy.to_html().encode())
 
 
-def read_model(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The arrays and facts that `write_model` wrote; InputError where the folder holds anything else."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
+def read_model(folder: Path) -> dict[str, Any]:
+    """The constructor's arguments of the model that `write_model` wrote; InputError where there is anything else."""
+    facts, arrays = _read(folder)
+    with damage_reported(folder):
+        privacy, replay = facts["privacy"], facts["replay"]
+        return {
+            **{name: arrays[name] for name in ARRAYS},
+            **{name: facts[name] for name in ("items", *FACTS)},
+            "replay": None if replay is None else Replay.from_dict(replay),
+            "privacy": None if privacy is None else Statement.from_json(json.dumps(privacy)),
+        }
 
-    facts, stored = _read(folder)
+
+@contextmanager
+def damage_reported(folder: Path) -> Iterator[None]:
+    """Say which model it is that something is missing from, or wrong with."""
     try:
-        return load(stored), facts
-    except SafetensorError as problem:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise InputError(f"the model in {folder} is damaged: {problem}") from problem
+
+
+def _described(model: "FactorModel", digest: str) -> bytes:
+    """The content of model.json. Its last entry is a checksum of the others."""
+    facts = {
+        "format": FORMAT,
+        "dpals": __version__,
+        "sha256": digest,
+        **{name: getattr(model, name) for name in FACTS},
+        "replay": None if model.replay is None else model.replay.to_dict(),
+        "privacy": None if model.privacy is None else json.loads(model.privacy.to_json()),
+        "items": model.items.tolist(),
+    }
+    facts["checksum"] = _checksum(facts)
+    return json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _checksum(facts: dict[str, Any]) -> str:
+    """Of all entries but the checksum itself, whatever their order and the spaces between them."""
+    others = {name: value for name, value in facts.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
 
 def _arrays_file(digest: str) -> str:
     return f"arrays-{digest[:16]}.safetensors"
 
 
-def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
-    """The facts and the arrays that belong to them."""
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What model.json says, and the arrays that belong to it."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
     try:
-        facts = json.loads((folder / _FACTS).read_bytes())
-        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-            raise InputError(f"{folder} was not written by this version of dpals: its format is not {FORMAT}")
-        digest = str(facts.get("sha256"))
-        if not re.fullmatch("[0-9a-f]{64}", digest):
-            raise InputError(f"{folder / _FACTS} is damaged: it does not say which arrays are its own")
+        facts = _read_description(folder)
+        digest = facts["sha256"]
         stored = (folder / _arrays_file(digest)).read_bytes()
     except (FileNotFoundError, NotADirectoryError) as problem:
         raise InputError(f"{folder} is not a model folder: {Path(problem.filename).name} is missing") from problem
-    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
-        raise InputError(f"{folder / _FACTS} is damaged: {problem}") from problem
     if hashlib.sha256(stored).hexdigest() != digest:
         raise InputError(f"{folder / _arrays_file(digest)} is damaged, or belongs to another model")
-    return facts, stored
+    try:
+        return facts, load(stored)
+    except SafetensorError as problem:
+        raise InputError(f"the model in {folder} is damaged: {problem}") from problem
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    """The facts of model.json, if they are of a format that can be read and as they were written."""
+    file = folder / _DESCRIPTION
+    try:
+        facts = json.loads(file.read_bytes())
+    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
+        raise InputError(f"{file} is damaged: {problem}") from problem
+    written = facts.get("format") if isinstance(facts, dict) else None
+    if isinstance(written, int) and written > FORMAT:
+        raise InputError(
+            f"{folder} was written by a newer version of dpals (format {written}; this one reads format {FORMAT}): "
+            "update dpals"
+        )
+    if written != FORMAT:
+        raise InputError(f"{file} was not written by dpals: it says no format that is known, and this one is {FORMAT}")
+    if facts.get("checksum") != _checksum(facts):
+        raise InputError(f"{file} is damaged, or was edited: its checksum is wrong. Save the model again")
+    if not re.fullmatch("[0-9a-f]{64}", str(facts.get("sha256"))):
+        raise InputError(f"{file} is damaged: it does not say which arrays are its own")
+    return dict(facts)

@@ -111,6 +111,7 @@ class Ratings:
         rating_range: tuple[float, float] | None = None,
         catalogue: ArrayLike | None = None,
         on_bad_rows: OnBadRows = "error",
+        on_unknown_items: OnBadRows | None = None,
     ) -> Self:
         """Make ratings from one array per column, in any row order.
 
@@ -132,17 +133,25 @@ class Ratings:
         on_bad_rows
             "error" refuses data with an unusable row and says where it is, "drop" drops such rows and counts
             them in `report`.
+        on_unknown_items
+            The same for rows whose item is not in the catalogue. With "drop", users who have no other rows stay as
+            users without ratings. None does as `on_bad_rows` says, and drops those users.
 
         Examples
         --------
         >>> Ratings.from_arrays([1, 1, 2], ["tea", "rye", "tea"], catalogue=["rye", "tea", "jam"])
         Ratings(2 users, 3 items, 3 implicit pairs)
+        >>> ratings = Ratings.from_arrays([1, 2], ["tea", "gin"], catalogue=["tea"], on_unknown_items="drop")
+        >>> ratings.users.tolist(), ratings.report.rows_dropped
+        ([1, 2], {'item outside the catalogue': 1})
         """
         from dpals.intake.builder import build
         from dpals.intake.frames import ArraySource
+        from dpals.intake.rows import BadRows
 
         source = ArraySource(users, items, values, timestamps)
-        return build(cls, source, rating_range=rating_range, catalogue=catalogue, on_bad_rows=on_bad_rows)
+        bad = BadRows(on_bad_rows, on_unknown_items)
+        return build(cls, source, rating_range=rating_range, catalogue=catalogue, bad=bad)
 
     @classmethod
     def from_frame(
@@ -157,6 +166,7 @@ class Ratings:
         rating_range: tuple[float, float] | None = None,
         catalogue: ArrayLike | None = None,
         on_bad_rows: OnBadRows = "error",
+        on_unknown_items: OnBadRows | None = None,
     ) -> Self:
         """Make ratings from a pandas or polars frame or an Arrow table.
 
@@ -168,7 +178,7 @@ class Ratings:
             Names of the columns. Usual names ("user_id", "movieId", "stars", ...) are recognised.
         implicit
             Leave out the rating column: only who saw what counts. A table without one is implicit anyway.
-        rating_range, catalogue, on_bad_rows
+        rating_range, catalogue, on_bad_rows, on_unknown_items
             As in `from_arrays`.
 
         Examples
@@ -181,9 +191,11 @@ class Ratings:
         from dpals.intake.builder import build
         from dpals.intake.columns import Wanted
         from dpals.intake.frames import FrameSource
+        from dpals.intake.rows import BadRows
 
         source = FrameSource(frame, Wanted(user, item, rating, timestamp, implicit))
-        return build(cls, source, rating_range=rating_range, catalogue=catalogue, on_bad_rows=on_bad_rows)
+        bad = BadRows(on_bad_rows, on_unknown_items)
+        return build(cls, source, rating_range=rating_range, catalogue=catalogue, bad=bad)
 
     @classmethod
     def from_csr(

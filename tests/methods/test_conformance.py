@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import sklearn.base
 
 import dpals
 from dpals.evaluation.splits import keep_users
@@ -83,6 +84,24 @@ class TestArguments:
             assert method.set_params(**{argument: value}) is method
         with pytest.raises(ValueError, match="has no parameter 'nonsense'"):
             method.set_params(nonsense=1)
+
+    @pytest.mark.parametrize("fitted", [False, True])
+    def test_survive_a_clone_by_scikit_learn(self, name, fitted):
+        """A clone is an estimator that was never fitted, with the same arguments."""
+        method = make(name)
+        if fitted:
+            method.fit(data(implicit=name not in FOR_RATINGS))
+        copy = sklearn.base.clone(method)
+        assert type(copy) is type(method)
+        assert copy is not method
+        assert repr(copy.get_params()) == repr(method.get_params())
+        assert not hasattr(copy, "model_")
+        for argument, value in method.get_params(deep=False).items():
+            copy.set_params(**{argument: value})
+        assert copy.get_params() == method.get_params()
+        if fitted:
+            ratings = data(implicit=name not in FOR_RATINGS)
+            assert np.array_equal(scores(copy.fit(ratings), ratings), scores(method, ratings))
 
     def test_that_are_numbers_may_not_be_nonsense(self, name):
         """Before anything is spent."""

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 import dpals
 from dpals.private.centering import (
@@ -9,6 +10,7 @@ from dpals.private.centering import (
     offer_of_mean,
     offer_of_residuals,
     offer_of_weights,
+    user_means,
     user_offsets,
 )
 
@@ -63,3 +65,12 @@ def test_users_without_ratings_offer_nothing():
     empty = ratings_of([{0: 1.0}, {1: 2.0}]).keep(np.array([False, True]))
     assert user_offsets(empty, np.full(6, 3.0), 0.0).tolist() == pytest.approx([0.0, -1.0])
     assert offer_of_residuals(empty, np.full(1, 3.0), 1.0).coefficients.tolist() == [-1.0]
+
+
+@given(tables)
+def test_means_are_the_users_own(table):
+    silent = dpals.Ratings.from_csr(csr_array((1, 6)), rating_range=(0.5, 5.0))
+    expected = [np.mean(list(row.values())) for row in table]
+    np.testing.assert_allclose(user_means(ratings_of(table), 2.0), expected, rtol=1e-6)
+    assert user_means(silent, 2.0).tolist() == [2.0]
+    assert user_means(dpals.Ratings.from_arrays([1, 2], [1, 1]), 2.0).tolist() == [0.0, 0.0]

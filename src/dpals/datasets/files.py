@@ -40,6 +40,7 @@ def read(archive: Archive, file: Path) -> "Ratings":
 
     from dpals.intake.builder import build
     from dpals.intake.columns import Wanted
+    from dpals.intake.rows import BadRows
     from dpals.intake.text import TextSource
     from dpals.ratings import Ratings
 
@@ -53,7 +54,7 @@ def read(archive: Archive, file: Path) -> "Ratings":
                 source,
                 rating_range=archive.rating_range,
                 catalogue=None,
-                on_bad_rows="error",
+                bad=BadRows("error"),
                 ids="auto",
             )
     except zipfile.BadZipFile as error:

@@ -14,11 +14,14 @@ from dpals.intake.coding import GrowingArray, IdCoder, IdMeaning
 from dpals.intake.ids import Place, id_array, is_text, positions
 from dpals.intake.rows import BadRows, Batch, Source
 from dpals.kernels.grouping import order_by_user_and_item, take
-from dpals.ratings import OnBadRows, Ratings, ReadingReport
+from dpals.ratings import Ratings, ReadingReport
 
 SomeRatings = TypeVar("SomeRatings", bound=Ratings)
 Range = tuple[float, float]
 Arrays = dict[str, NDArray[Any]]
+
+_UNREADABLE, _OUTSIDE = np.int32(-1), np.int32(-2)
+"""What stands in place of the position of an item: its id could not be read, or is not in the catalogue."""
 
 
 def build(
@@ -27,7 +30,7 @@ def build(
     *,
     rating_range: Range | None,
     catalogue: Any,
-    on_bad_rows: OnBadRows,
+    bad: BadRows,
     ids: IdMeaning = "given",
 ) -> SomeRatings:
     """Read a source to its end and make ratings of it, or raise.
@@ -38,21 +41,22 @@ def build(
         `Ratings` or a subclass of it.
     source
         Where the rows come from.
-    rating_range, catalogue, on_bad_rows
+    rating_range, catalogue
         As in `Ratings.from_arrays`.
+    bad
+        What to do about rows that cannot be used.
     ids
         What the ids are.
     """
     names = source.columns.used()
     limits = checked_range(rating_range, has_ratings="rating" in names)
     declared = None if catalogue is None else id_array(catalogue, "catalogue")
-    bad = BadRows(on_bad_rows)
     gathered = _Gathered(names, ids, declared)
     for batch in source.batches(bad):
-        gathered.add(_usable(batch, names, limits, bad), batch.place)
+        gathered.add(_usable(batch, names, limits, bad))
     columns, users, items = gathered.finish(bad)
     rows_read = len(columns["user"]) + bad.dropped.total()
-    if rows_read and not len(columns["user"]):
+    if rows_read and not len(users):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in bad.dropped.items())
         raise InputError(f"{source.name}: no row is left: all {rows_read:,} were dropped ({reasons})")
     return assemble(
@@ -127,20 +131,21 @@ def checked_range(rating_range: Range | None, *, has_ratings: bool) -> Range | N
     return low, high
 
 
-def _usable(batch: Batch, names: Mapping[str, str], limits: Range | None, bad: BadRows) -> pl.DataFrame:
+def _usable(batch: Batch, names: Mapping[str, str], limits: Range | None, bad: BadRows) -> Batch:
     """Return the rows that have all they need; the others go to `bad`."""
-    frame = batch.frame
+    frame, place = batch.frame, batch.place
     problems = _problems(frame, limits)
     if not frame.select(pl.any_horizontal(is_bad.any() for _, is_bad, _ in problems.values())).item():
-        return frame
+        return batch
+    rows = np.arange(frame.height, dtype=np.int32)
     for reason, (role, is_bad, problem) in problems.items():
         mask = frame.select(is_bad).to_series()
         if mask.any():
             row = mask.arg_max() or 0
-            where = f"{batch.place(row)}, column {names[role]!r}"
+            where = f"{place(int(rows[row]))}, column {names[role]!r}"
             bad.found(reason, int(mask.sum()), where, problem.format(frame[role][row]))
-            frame = frame.filter(~mask)
-    return frame
+            frame, rows = frame.filter(~mask), rows[~mask.to_numpy()]
+    return Batch(frame, lambda row: place(int(rows[row])))
 
 
 def _problems(frame: pl.DataFrame, limits: Range | None) -> dict[str, tuple[str, pl.Expr, str]]:
@@ -182,13 +187,13 @@ class _Gathered:
         self._starts = [0]
         self._places: list[Place] = []
 
-    def add(self, frame: pl.DataFrame, place: Place) -> None:
+    def add(self, batch: Batch) -> None:
         for role, coder in self._ids.items():
-            coder.add(frame[role], place)
+            coder.add(batch.frame[role], batch.place)
         for role, numbers in self._numbers.items():
-            numbers.append(frame[role].to_numpy())
-        self._starts.append(self._starts[-1] + frame.height)
-        self._places.append(place)
+            numbers.append(batch.frame[role].to_numpy())
+        self._starts.append(self._starts[-1] + batch.frame.height)
+        self._places.append(batch.place)
 
     def finish(self, bad: BadRows) -> tuple[Arrays, NDArray[Any], NDArray[Any]]:
         """Return the columns, with indices in place of ids, and the ids of users and items."""
@@ -202,43 +207,49 @@ class _Gathered:
             columns[role] = self._numbers.pop(role).finish()
         if any(columns[role].size and columns[role].min() < 0 for role in self._ids):
             usable = (columns["user"] >= 0) & (columns["item"] >= 0)
+            staying = usable
+            if bad.unknown_items == "drop":
+                staying = (columns["user"] >= 0) & (columns["item"] != _UNREADABLE)
+            remaining = np.bincount(columns["user"][staying], minlength=len(users)) > 0
             for role in columns:
                 columns[role] = columns[role][usable]
-            columns["user"], users = _without_unused(columns["user"], users)
+            columns["user"], users = _without_unused(columns["user"], users, remaining)
             if self._catalogue is None:
-                columns["item"], items = _without_unused(columns["item"], items)
+                used = np.bincount(columns["item"], minlength=len(items)) > 0
+                columns["item"], items = _without_unused(columns["item"], items, used)
         return columns, users, items
 
     def _place(self, row: int) -> str:
-        # Rows keep their numbers as long as none was dropped, and then nobody asks where they are.
         batch = bisect_right(self._starts, row) - 1
         return self._places[batch](row - self._starts[batch])
 
     def _in_catalogue(
         self, codes: NDArray[np.int32], ids: NDArray[Any], catalogue: NDArray[Any], bad: BadRows
     ) -> NDArray[np.int32]:
-        """Return positions in the catalogue, -1 for items that are not in it."""
+        """Return positions in the catalogue, a number below 0 for items that are not in it."""
         if len(ids) and len(catalogue) and is_text(ids) != is_text(catalogue):
             kinds = ("text", "integers") if is_text(ids) else ("integers", "text")
             raise InputError(
-                f"column {self._item_column!r} holds {kinds[0]} and the catalogue {kinds[1]}: use one type"
+                f"column {self._item_column!r} holds {kinds[0]} and the catalogue {kinds[1]}: turn the ids in the "
+                f"column into {kinds[1]}"
             )
         if not len(ids):
             return codes
-        place_of = np.append(positions(catalogue, ids).astype(np.int32), np.int32(-1))  # and -1 for -1
-        at = take(place_of, codes)
-        outside = (at < 0) & (codes >= 0)
+        place_of = positions(catalogue, ids).astype(np.int32)
+        place_of[place_of < 0] = _OUTSIDE
+        at = take(np.append(place_of, _UNREADABLE), codes)  # the last for codes that are -1
+        outside = at == _OUTSIDE
         if outside.any():
             row = int(np.argmax(outside))
             where = f"{self._place(row)}, column {self._item_column!r}"
-            problem = f"the item {ids.tolist()[codes[row]]!r} is not in the catalogue"
-            bad.found("item outside the catalogue", int(np.count_nonzero(outside)), where, problem)
+            bad.found_unknown_items(int(np.count_nonzero(outside)), where, ids.tolist()[codes[row]])
         return at
 
 
-def _without_unused(codes: NDArray[np.int32], ids: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Leave out ids whose rows were all dropped."""
-    used = np.bincount(codes, minlength=len(ids)) > 0
+def _without_unused(
+    codes: NDArray[np.int32], ids: NDArray[Any], used: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Leave out the ids that are not used."""
     if used.all():
         return codes, ids
     return (np.cumsum(used, dtype=np.int32) - np.int32(1))[codes], ids[used]

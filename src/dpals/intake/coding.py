@@ -18,6 +18,7 @@ PLAIN_INTEGER = r"0|-?[1-9][0-9]*"
 """Integers that text can be turned into and back without loss: no plus sign, no leading zeros."""
 
 _BLOCK = 1 << 20
+_SAID = "they must be: the catalogue or the argument ids says so"
 
 
 class GrowingArray:
@@ -167,8 +168,8 @@ class IdCoder:
                     f"{self.role} id that is not an integer",
                     int(np.count_nonzero(refused)),
                     f"{place(row)}, column {self.column!r}",
-                    f"mixed id types: {texts[int(rows[row])]!r} is not a plain 64-bit integer, and ids here "
-                    'are. ids="string" reads all of them as text',
+                    f"mixed id types: {texts[int(rows[row])]!r} is not a plain 64-bit integer, and "
+                    + ('ids here are. ids="string" reads all of them as text' if self.meaning == "auto" else _SAID),
                 )
         _replace(rows, rank)
         return rows, ids

@@ -40,6 +40,8 @@ class Wanted:
     rating: str | None = None
     timestamp: str | None = None
     implicit: bool = False
+    rated: bool = False
+    """Whether a table without ratings will not do, because it is for a model of ratings."""
 
     def __post_init__(self) -> None:
         if self.implicit and self.rating is not None:
@@ -79,9 +81,10 @@ Columns found: 'userId', 'film', 'stars'
                 raise InputError(f"{source}: {several} both look like the {role}. Say which with {role}=... {listing}")
             if candidates:
                 chosen[role] = candidates[0]
-            elif role in ("user", "item"):
+            elif role in ("user", "item") or (role == "rating" and self.rated):
+                needed = ", and the model needs ratings" if role == "rating" else ""
                 raise InputError(
-                    f"{source}: no column looks like the {role}. Say which it is with {role}=... {listing}"
+                    f"{source}: no column looks like the {role}{needed}. Say which it is with {role}=... {listing}"
                 )
         if len(set(chosen.values())) < len(chosen):
             raise InputError(f"{source}: one column cannot play two roles: {chosen}")

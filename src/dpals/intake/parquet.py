@@ -20,7 +20,7 @@ class ParquetSource:
 
     def __init__(self, path: Path, wanted: Wanted) -> None:
         self.name = str(path)
-        self._files = _parts(path) if path.is_dir() else [path]
+        self._files = parts(path) if path.is_dir() else [path]
         names = _column_names(self._files[0])
         for part in self._files[1:]:
             of_part = _column_names(part)
@@ -50,7 +50,8 @@ def _place(file: Path, start: int) -> Place:
     return lambda row: f"{file}, row {start + row} (counting from 0)"
 
 
-def _parts(folder: Path) -> list[Path]:
+def parts(folder: Path) -> list[Path]:
+    """The Parquet files in a folder and below it, in the order of their names; raises where there is none."""
     inside = (file.relative_to(folder) for file in folder.rglob("*.parquet"))
     visible = [file for file in inside if not any(part.startswith((".", "_")) for part in file.parts)]
     if not visible:

@@ -23,21 +23,39 @@ class Batch:
     """Where a row of this frame is, for messages."""
 
 
+UNKNOWN_ITEM = "item outside the catalogue"
+"""The reason under which rows of items that are not in the catalogue are counted."""
+
+
 @dataclass
 class BadRows:
     """What to do about a row that cannot be used: refuse the table, or drop the row and count why."""
 
     policy: OnBadRows
+    unknown_items: OnBadRows | None = None
+    """The same for items outside the catalogue. If it says "drop", users who lose all rows by that stay; None follows
+    `policy`."""
+    advice: str = 'on_bad_rows="drop" drops such rows and counts them'
     dropped: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        if self.policy not in get_args(OnBadRows):
-            raise InputError(f'on_bad_rows must be "error" or "drop", not {self.policy!r}')
+        for name, policy in (("on_bad_rows", self.policy), ("on_unknown_items", self.unknown_items or self.policy)):
+            if policy not in get_args(OnBadRows):
+                raise InputError(f'{name} must be "error" or "drop", not {policy!r}')
 
     def found(self, reason: str, count: int, first: str, problem: str) -> None:
         """Record `count` rows that are bad for the same reason, the first of them at the place `first`."""
-        if self.policy == "error":
-            raise InputError(f'{first}: {problem}. on_bad_rows="drop" drops such rows and counts them')
+        self._record(self.policy, reason, count, f"{first}: {problem}. {self.advice}")
+
+    def found_unknown_items(self, count: int, first: str, item: object) -> None:
+        """Record `count` rows whose item is not in the catalogue, the first of them about `item`."""
+        problem = f"{first}: the item {item!r} is not in the catalogue"
+        advice = 'on_unknown_items="drop" leaves out such rows and counts them'
+        self._record(self.unknown_items or self.policy, UNKNOWN_ITEM, count, f"{problem}. {advice}")
+
+    def _record(self, policy: OnBadRows, reason: str, count: int, message: str) -> None:
+        if policy == "error":
+            raise InputError(message)
         self.dropped[reason] += count
 
 

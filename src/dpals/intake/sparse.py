@@ -30,7 +30,8 @@ def from_sparse(
             at = int(np.argmin(usable))
             raise InputError(
                 f"matrix[{entries.row[at]}, {entries.col[at]}] is {entries.data[at]:g}, outside the declared "
-                f"rating_range {limits[0]:g} to {limits[1]:g}"
+                f"rating_range {limits[0]:g} to {limits[1]:g}: bring the entries to that scale, or call "
+                "matrix.eliminate_zeros() if it is zeros that stand for nothing"
             )
         columns["rating"] = values
     n_users, n_items = entries.shape

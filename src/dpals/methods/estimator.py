@@ -5,7 +5,7 @@ import inspect
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpals import __version__
 from dpals.checkpoint import Checkpoint
 from dpals.errors import InputError
+from dpals.history import ColumnNames
 from dpals.model import FactorModel
 from dpals.ratings import Ratings
 from dpals.release.accounting import Budget
@@ -75,19 +76,43 @@ class Estimator:
         """One row per item of the catalogue; publishable."""
         return self.model_.item_factors
 
-    def predict(self, history: Ratings, users: ArrayLike, items: ArrayLike) -> NDArray[np.float32]:
+    def predict(self, history: Any, users: ArrayLike, items: ArrayLike) -> NDArray[np.float32]:
         """Ratings that users would give to items: see `FactorModel.predict`."""
         return self.model_.predict(history, users, items)
 
+    @overload
     def recommend(
         self, history: Ratings, k: int = 20, exclude_seen: bool = True
-    ) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    ) -> tuple[NDArray[Any], NDArray[np.float32]]: ...
+    @overload
+    def recommend(self, history: Any, k: int = 20, exclude_seen: bool = True) -> Any: ...
+    def recommend(self, history: Any, k: int = 20, exclude_seen: bool = True) -> Any:
         """The best items for each user: see `FactorModel.recommend`."""
         return self.model_.recommend(history, k, exclude_seen)
 
     def similar_items(self, item: Any, k: int = 10) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """The most similar items: see `FactorModel.similar_items`."""
         return self.model_.similar_items(item, k)
+
+    def history(self, data: Any, **columns: Unpack[ColumnNames]) -> Ratings:
+        """The users' own ratings as the model needs them: see `FactorModel.history`."""
+        return self.model_.history(data, **columns)
+
+    def read_history(self, path: str | os.PathLike[str], **columns: Unpack[ColumnNames]) -> Ratings:
+        """The same from a file: see `FactorModel.read_history`."""
+        return self.model_.read_history(path, **columns)
+
+    def queries(self, history: Any) -> NDArray[np.float32]:
+        """One row per user for a search in exported arrays: see `FactorModel.queries`."""
+        return self.model_.queries(history)
+
+    @overload
+    def export(self, format: Literal["arrays"]) -> tuple[NDArray[Any], NDArray[np.float32]]: ...
+    @overload
+    def export(self, format: Literal["parquet"], path: str | os.PathLike[str]) -> None: ...
+    def export(self, format: Any, path: Any = None) -> Any:
+        """What is known about the items, for other programs: see `FactorModel.export`."""
+        return self.model_.export(format) if path is None else self.model_.export(format, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a folder, for `dpals.load`."""

@@ -31,6 +31,15 @@ def user_offsets(ratings: Ratings, item_values: FloatArray, shrinkage: float) ->
     return row_sums(ratings.indptr, residuals) / np.maximum(counts + shrinkage, 1e-12)
 
 
+def user_means(ratings: Ratings, otherwise: float) -> NDArray[np.float32]:
+    """Mean of each user's own ratings, `otherwise` for users without any; 0 for implicit feedback."""
+    if ratings.values is None:
+        return np.zeros(ratings.n_users, np.float32)
+    counts = np.diff(ratings.indptr)
+    sums = row_sums(ratings.indptr, ratings.values)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), otherwise).astype(np.float32)
+
+
 def offer_of_mean(ratings: Ratings, middle: float, half_range: float) -> Offer:
     """Each user's mean around the middle of the range, and, beside it, that the user exists.
 
