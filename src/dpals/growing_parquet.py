@@ -36,6 +36,7 @@ class GrowingParquet:
         self._path = path
         self._tables: Queue[pl.DataFrame | None] = Queue(maxsize=2)
         self._given_up = Event()
+        self._schema = pl.Schema()
         self._thread: Thread | None = None
         self._problem: BaseException | None = None
 
@@ -45,8 +46,11 @@ class GrowingParquet:
     def write(self, table: pl.DataFrame) -> None:
         """Add a table below those before. The first one decides the types of the columns."""
         if self._thread is None:
-            self._thread = Thread(target=self._sink, args=(dict(table.schema),))
+            self._schema = table.schema
+            self._thread = Thread(target=self._sink)
             self._thread.start()
+        if table.schema != self._schema:
+            raise ValueError(f"a table with {table.schema} does not fit below one with {self._schema}")
         self._put(table)
 
     def __exit__(
@@ -74,9 +78,9 @@ class GrowingParquet:
             except Full:
                 continue
 
-    def _sink(self, schema: dict[str, pl.DataType]) -> None:
+    def _sink(self) -> None:
         try:
-            source = register_io_source(self._take, schema=schema)
+            source = register_io_source(self._take, schema=self._schema)
             source.sink_parquet(self._path, row_group_size=_ROWS_PER_GROUP)
         except BaseException as problem:
             self._problem = problem

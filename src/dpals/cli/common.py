@@ -45,10 +45,11 @@ ids_option = click.option(
 def output_option(text: str) -> Callable[[Command], Command]:
     """-o with its help text. Whether the file can be written is checked before any work."""
     kind = click.Path(dir_okay=False, path_type=Path)
-    return click.option("-o", "--output", type=kind, help=text, callback=lambda _ctx, _option, path: _writable(path))
+    return click.option("-o", "--output", type=kind, help=text, callback=writable)
 
 
-def _writable(path: Path | None) -> Path | None:
+def writable(_ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """For an option or argument of click: the path of a file to write, or an error that says why it cannot be."""
     if path is None:
         return None
     import os

@@ -1,7 +1,7 @@
 """``dpals evaluate``: how well a model predicts what it has not seen."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -51,7 +51,7 @@ def command(
     on_bad_rows: Any,
     as_json: bool,
     quiet: bool,
-    **columns: Any,
+    **columns: Unpack["ColumnNames"],
 ) -> None:
     """Measure how well MODEL predicts the test ratings of users from their history.
 
@@ -94,7 +94,7 @@ def _read(
         rating_range=model.rating_range,
         catalogue=model.items,
         bad=BadRows(on_bad_rows, "drop"),
-        ids=ids,
+        user_ids=ids,
     )
     if ratings.report.rows_dropped:
         console.print(f"{path}: {ratings.report}.", markup=False)

@@ -14,7 +14,9 @@ _WORDS = {
     r"rating_range=\(lowest, highest\)": "--rating-range LOW HIGH",
     r"rating_range=\(([\d.]+), ([\d.]+)\)": r"--rating-range \1 \2",
     r"\(implicit=True where a table is read\)": "(--implicit)",
+    r"^mean_ratings\b": "--mean-ratings",
     r'\bids="(\w+)"': r"--ids \1",
+    r"\b(user|item|rating|timestamp)=\.\.\. Columns": r"--\1 COLUMN. Columns",
     r"\b(user|item|rating|timestamp)=\.\.\.": r"--\1 COLUMN",
 }
 """How the library's arguments are called on the command line."""

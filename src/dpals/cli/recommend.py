@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -21,6 +21,7 @@ from dpals.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from dpals.history import ColumnNames
     from dpals.intake.columns import Columns
     from dpals.serving import Recommended
 
@@ -50,7 +51,7 @@ def command(
     quiet: bool,
     ids: Any,
     on_bad_rows: Any,
-    **columns: Any,
+    **columns: Unpack["ColumnNames"],
 ) -> None:
     """Recommend items to every user of a history, from MODEL and the user's own rows of the history.
 
@@ -89,7 +90,7 @@ def command(
                 rating_range=loaded.rating_range,
                 catalogue=loaded.items,
                 bad=BadRows(on_bad_rows, "drop"),
-                ids=ids,
+                user_ids=ids,
                 only=users,
                 folder=output.parent if output else None,
                 progress=lambda rows: said(rows, None),

@@ -32,6 +32,7 @@ def build(
     catalogue: Any,
     bad: BadRows,
     ids: IdMeaning = "given",
+    user_ids: IdMeaning | None = None,
 ) -> SomeRatings:
     """Read a source to its end and make ratings of it, or raise where no row can be used.
 
@@ -45,10 +46,10 @@ def build(
         As in `Ratings.from_arrays`.
     bad
         What to do about rows that cannot be used.
-    ids
-        What the ids are.
+    ids, user_ids
+        What the ids are; those of users may be something else.
     """
-    ratings = gather(kind, source, rating_range=rating_range, catalogue=catalogue, bad=bad, ids=ids)
+    ratings = gather(kind, source, rating_range=rating_range, catalogue=catalogue, bad=bad, ids=ids, user_ids=user_ids)
     if not ratings.n_users:
         refuse_if_all_dropped(source.name, ratings.report)
     return ratings
@@ -71,10 +72,7 @@ def gather(
     ids: IdMeaning,
     user_ids: IdMeaning | None = None,
 ) -> SomeRatings:
-    """Do the work of `build`, and make empty ratings where no row can be used.
-
-    Users may have another meaning than items, where it is known from rows before these.
-    """
+    """Do the work of `build`, and make empty ratings where no row can be used."""
     names = source.columns.used()
     limits = checked_range(rating_range, has_ratings="rating" in names)
     declared = None if catalogue is None else id_array(catalogue, "catalogue")

@@ -16,12 +16,27 @@ from dpals.ratings import Ratings, ReadingReport
 
 
 def read_file(
-    path: Path, wanted: Wanted, *, rating_range: Range | None, catalogue: Any, bad: BadRows, ids: IdMeaning = "auto"
+    path: Path,
+    wanted: Wanted,
+    *,
+    rating_range: Range | None,
+    catalogue: Any,
+    bad: BadRows,
+    ids: IdMeaning = "auto",
+    user_ids: IdMeaning = "auto",
 ) -> Ratings:
-    """Do the work of `dpals.read_ratings`."""
+    """Do the work of `dpals.read_ratings`. Ids of users can be said to be something else than those of items."""
     with undisturbed(path):
         source, meaning = open_table(path, wanted, ids)
-        ratings = build(Ratings, source, rating_range=rating_range, catalogue=catalogue, bad=bad, ids=meaning)
+        ratings = build(
+            Ratings,
+            source,
+            rating_range=rating_range,
+            catalogue=catalogue,
+            bad=bad,
+            ids=meaning,
+            user_ids=None if user_ids == "auto" else user_ids,
+        )
     refuse_if_no_rows(path, ratings.report)
     return ratings
 

@@ -39,7 +39,7 @@ def history_parts(
     rating_range: Range | None,
     catalogue: NDArray[Any],
     bad: BadRows,
-    ids: IdMeaning = "auto",
+    user_ids: IdMeaning = "auto",
     only: Sequence[str] = (),
     rows_at_once: int = ROWS_AT_ONCE,
     folder: Path | None = None,
@@ -49,7 +49,7 @@ def history_parts(
 
     Parameters
     ----------
-    path, wanted, rating_range, catalogue, bad, ids
+    path, wanted, rating_range, catalogue, bad, user_ids
         As in `read_file`.
     only
         Ids of the users to keep, as text; all by default. InputError where one of them is not in the history.
@@ -75,8 +75,9 @@ def history_parts(
     """
     with Runs(folder, rows_at_once) as runs:
         with undisturbed(path):
-            source, meaning = open_table(path, wanted, ids)
-            parts = HistoryParts(source, meaning, rating_range, catalogue, bad, only, runs)
+            source, ids = open_table(path, wanted)
+            meanings = ids, ids if user_ids == "auto" else user_ids
+            parts = HistoryParts(source, meanings, rating_range, catalogue, bad, only, runs)
             parts.read(rows_at_once, progress)
         refuse_if_no_rows(path, parts.report)
         if parts.user_type is None:
@@ -94,7 +95,7 @@ class HistoryParts:
     def __init__(
         self,
         source: Source,
-        ids: IdMeaning,
+        ids: tuple[IdMeaning, IdMeaning],
         rating_range: Range | None,
         catalogue: NDArray[Any],
         bad: BadRows,
@@ -103,7 +104,7 @@ class HistoryParts:
     ) -> None:
         self.columns: Columns = source.columns
         self._source = source
-        self._ids, self._user_ids = ids, ids
+        self._ids, self._user_ids = ids
         self._range = rating_range
         self._catalogue = catalogue
         self._bad = bad

@@ -8,7 +8,8 @@ from typing import Self
 
 import polars as pl
 
-_ROWS_PER_GROUP = 1 << 14
+_GROUPS = 128
+"""Groups of rows in a file, of which one is read at least. So many files are merged within the rows at once."""
 UserType = type[pl.DataType]
 
 
@@ -38,7 +39,7 @@ class Runs:
         """Rows added so far."""
         self._folder = folder
         self._rows_at_once = rows_at_once
-        self._rows_per_group = max(1, min(_ROWS_PER_GROUP, rows_at_once // 4))
+        self._rows_per_group = max(1, rows_at_once // _GROUPS)
         self._home: TemporaryDirectory[str] | None = None
         self._runs: list[_Run] = []
         self._waiting: list[pl.DataFrame] = []
