@@ -29,9 +29,17 @@ COLUMNS = [("geometric", 3), ("geometric", 10), ("geometric", 100), ("logarithmi
 
 
 def blocks(page: Path) -> list[tuple[str, str, str]]:
-    """Language and text of the blocks of a page that run, and the text block that comes right after each, if any."""
-    found = BLOCK.findall(page.read_text())
-    return [(kind, *(_unindented(text, len(margin)) for text in texts)) for margin, kind, *texts in found]
+    """Language and text of the blocks of a page that run, and the text block that comes right after each, if any.
+
+    Texts of Python begin with as many empty lines as there are before them in the page, so that errors tell where.
+    """
+    page_text = page.read_text()
+    found = []
+    for block in BLOCK.finditer(page_text):
+        margin, language, text, shown = (part or "" for part in block.groups())
+        lines_before = page_text.count("\n", 0, block.start(3)) if language == "python" else 0
+        found.append((language, "\n" * lines_before + _unindented(text, len(margin)), _unindented(shown, len(margin))))
+    return found
 
 
 def _unindented(text: str, margin: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 MARK = "<!-- help -->"
-WIDTH = 88
+WIDTH = 80
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
