@@ -302,6 +302,6 @@ def _read(path: Path, catalogue: Path | None, rating_range: tuple[float, float] 
         return read_ratings(path, rating_range=rating_range, catalogue=items, **columns)
     except RangeMissingError:
         raise click.UsageError(
-            f"{path.name} has ratings: declare their scale with --rating-range LOW HIGH, for example 0.5 5, which must be "
+            f"{path.name} has ratings: declare their scale with --rating-range LOW HIGH, for example 0.5 5, to be "
             "known without looking at the data; or ignore them with --implicit"
         ) from None
