@@ -6,7 +6,7 @@ import pytest
 
 import dpals
 
-from .conftest import run
+from tests.cli.conftest import run
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from matplotlib.image import imread
 
 import dpals
 
-from .conftest import run
+from tests.cli.conftest import run
 
 
 @pytest.fixture(scope="module")
