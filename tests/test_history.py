@@ -298,6 +298,7 @@ def test_histories_of_another_kind_are_refused():
     [
         (np.zeros((2, N_ITEMS)), "must be a dpals.Ratings, a pandas or polars frame, .* not a ndarray"),
         (None, "not a NoneType"),
+        (pd.Series([1, 2]), "not a? ?Series"),
         ("history.csv", r"is a path, 'history.csv': read it with model\.read_history"),
         (csr_array((2, N_ITEMS + 1)), "a column for each of the 14 items"),
         (csr_array([[9.0] * N_ITEMS]), "is 9, outside the declared rating_range 0.5 to 5: bring the entries to that"),

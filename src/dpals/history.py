@@ -15,7 +15,7 @@ from dpals.errors import InputError
 from dpals.intake.builder import build
 from dpals.intake.columns import Wanted
 from dpals.intake.files import read_file
-from dpals.intake.frames import FrameSource
+from dpals.intake.frames import FrameSource, is_pandas
 from dpals.intake.ids import is_text, positions
 from dpals.intake.rows import UNKNOWN_ITEM, BadRows
 from dpals.ratings import Ratings
@@ -87,7 +87,7 @@ def take_history(
         return _from_sparse(data, items, rating_range), None
     if isinstance(data, str | os.PathLike):
         raise InputError(f"the history is a path, {str(data)!r}: read it with model.read_history first")
-    if not (hasattr(data, "iloc") or isinstance(data, pl.LazyFrame) or hasattr(data, "__arrow_c_stream__")):
+    if not (is_pandas(data) or isinstance(data, pl.LazyFrame) or hasattr(data, "__arrow_c_stream__")):
         raise InputError(
             "the history must be a dpals.Ratings, a pandas or polars frame, an Arrow table or a SciPy sparse matrix, "
             f"not a {type(data).__name__}"
@@ -174,7 +174,7 @@ def _catalogue_problem(given: NDArray[Any], known: NDArray[Any]) -> str:
 
 
 def _library(frame: Any) -> Literal["pandas", "polars", "pyarrow"]:
-    if hasattr(frame, "iloc"):
+    if is_pandas(frame):
         return "pandas"
     return "pyarrow" if type(frame).__module__.split(".")[0] == "pyarrow" else "polars"
 

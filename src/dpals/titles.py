@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 KINDS = {
-    "science fiction": "Nebula Orbit Android Starship Eclipse Colony Signal Meteor Galaxy Horizon Quantum Voyager",
-    "costume drama": "Manor Duchess Garden Governess Letter Estate Heiress Ballroom Vicar Cousin Season Inheritance",
+    "sci-fi": "Nebula Orbit Android Starship Eclipse Colony Signal Meteor Galaxy Horizon Quantum Voyager",
+    "costume": "Manor Duchess Garden Governess Letter Estate Heiress Ballroom Vicar Cousin Season Inheritance",
     "noir": "Alley Detective Alibi Shadow Ransom Cigarette Informer Nightclub Verdict Stranger Motive Corpse",
     "musical": "Melody Chorus Carousel Waltz Serenade Orchestra Encore Trumpet Lullaby Dancer Cabaret Overture",
     "western": "Canyon Sheriff Saddle Outlaw Frontier Stagecoach Prairie Posse Mustang Saloon Homestead Gunsmith",
@@ -28,7 +28,7 @@ def film_titles(factors: NDArray[np.floating]) -> list[str]:
     Examples
     --------
     >>> film_titles(np.array([[2.0, 0, 0, 0.5], [-1.0, 0, 0, 0.5], [3.0, 0, 0, 0]]))
-    ['Crimson Nebula (science fiction)', 'Crimson Manor (costume drama)', 'Silent Orbit (science fiction)']
+    ['Crimson Nebula (sci-fi)', 'Crimson Manor (costume)', 'Silent Orbit (sci-fi)']
     """
     strength = np.zeros((len(factors), len(KINDS)))
     first = factors[:, : len(KINDS) // 2]

@@ -124,3 +124,10 @@ def test_one_rating_is_enough_to_fit():
     ratings = dpals.Ratings.from_arrays(["ann"], ["tea"], [4.0], rating_range=(1, 5))
     model = dpals.PooledDPALS(1.0).fit(ratings)
     assert 1 <= model.predict(ratings, ["ann"], ["tea"])[0] <= 5
+
+
+def test_many_small_steps_do_not_run_away():
+    """Each step is mostly noise here, and no multiple of it may build up."""
+    ratings = dpals.simulate.movielens_like(n_users=1000, n_items=100, mean_ratings=25, seed=1)
+    few, many = (dpals.PooledDPALS(1.0, 1e-6, rank=16, steps=steps, insecure_seed=1).fit(ratings) for steps in (10, 60))
+    assert np.abs(many.item_factors_).max() < 3 * max(1, np.abs(few.item_factors_).max())

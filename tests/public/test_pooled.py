@@ -12,7 +12,7 @@ def test_matrices_come_back_from_their_triangles():
     vectors = np.column_stack([rng.normal(size=(50, 3)), np.full(50, 0.7)])
     root = rng.normal(size=(3, 3))
     gram, covariance = vectors.T @ vectors, root @ root.T + np.eye(3)
-    pooled = PooledGram.of(gram[np.triu_indices(4)], covariance[np.triu_indices(3)], total=10.0, bias_scale=0.7)
+    pooled = PooledGram.of(gram[np.triu_indices(4)], covariance[np.triu_indices(3)], 0.0, total=10.0, bias_scale=0.7)
     np.testing.assert_allclose(pooled.vectors, gram[:3, :3] / 10, rtol=1e-8)
     np.testing.assert_allclose(pooled.covariance, covariance / 10, rtol=1e-8)
     assert pooled.scale == pytest.approx(5.0)
@@ -23,7 +23,7 @@ def test_matrices_come_back_from_their_triangles():
 @pytest.mark.parametrize("seed", range(5))
 def test_pure_noise_still_gives_positive_matrices(seed):
     rng = np.random.default_rng(seed)
-    pooled = PooledGram.of(1e5 * rng.normal(size=10), 1e5 * rng.normal(size=6), total=1.0, bias_scale=0.7)
+    pooled = PooledGram.of(1e5 * rng.normal(size=10), 1e5 * rng.normal(size=6), 1e5, total=1.0, bias_scale=0.7)
     for matrix in (pooled.vectors, pooled.covariance, pooled.whitening()):
         assert np.linalg.eigvalsh(matrix)[0] > 0
     assert pooled.scale > 0
@@ -34,10 +34,17 @@ def test_the_right_factors_stay_where_they_are(caution):
     """At the truth, residual times vector comes from the users having seen the rating: A_j C v_j."""
     rng = np.random.default_rng(3)
     factors, weights = rng.normal(size=(6, 2)), rng.uniform(10, 20, 6)
-    pooled = PooledGram(np.diag([2.0, 1.0]), np.diag([0.5, 0.8]), 1.0)
+    pooled = PooledGram(np.diag([2.0, 1.0]), np.diag([0.5, 0.8]), 1.0, 0.0)
     known = Evidence.none(weights, 2)
     add_moments(known, weights[:, None] * (factors @ pooled.covariance), factors, pooled, 1e-6, caution)
     np.testing.assert_allclose(known.posterior(np.eye(2)), factors, rtol=1e-6)
+
+
+def test_a_measurement_that_is_mostly_noise_hardly_turns_anything():
+    noise = 100.0
+    matrix = noise * np.random.default_rng(5).normal(size=(4, 4))
+    turned = PooledGram(matrix @ matrix.T / noise, np.zeros((4, 4)), scale=1.0, noise=noise).whitening()
+    np.testing.assert_allclose(np.linalg.eigvalsh(turned), 1, atol=0.02)
 
 
 def test_biases_of_rare_items_follow_the_popular_trend():

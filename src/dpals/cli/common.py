@@ -13,6 +13,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dpals.ratings import Ratings
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -84,6 +86,22 @@ def messages(quiet: bool) -> "Console":
     from rich.console import Console
 
     return Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
+
+
+def write_ratings(ratings: "Ratings", path: Path) -> None:
+    """Write columns user, item and rating to a .csv or .parquet file."""
+    import polars as pl
+
+    from dpals.files import draft
+
+    columns = {
+        "user": pl.Series(ratings.users.tolist())[ratings.rows],
+        "item": pl.Series(ratings.items.tolist())[ratings.indices],
+        "rating": ratings.values,
+    }
+    frame = pl.DataFrame(columns)
+    with draft(path) as place:
+        frame.write_csv(place) if path.suffix == ".csv" else frame.write_parquet(place)
 
 
 @contextmanager

@@ -1,9 +1,26 @@
-"""``dpals quickstart``: the main job on simulated data, in half a minute."""
+"""``dpals quickstart``: the main job on simulated data, in a minute."""
 
+import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from dpals.cli.common import json_option, messages, quiet_option, write_ratings
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from dpals.methods.estimator import Estimator, PrivateEstimator
+    from dpals.ratings import Ratings
+
+OTHER_EPSILONS = (0.25, 4.0)
+"""Where the picture shows methods besides the epsilon that was asked for, as multiples of it."""
+MEASURES = {"RMSE": "Test RMSE of predicted stars", "Recall@20": "Test Recall@20 of recommended films"}
+LEVELS = {"ALS": "not private", "UserMean": "learns from nobody else"}
+N_EXAMPLES, N_TITLES = 3, 5
 
 
 @click.command("quickstart")
@@ -16,62 +33,242 @@ import click
     default="quickstart",
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the privacy statement.",
+    help="Folder for the model, the ratings, the picture and the privacy statement.",
 )
-def command(epsilon: float, delta: float, users: int, output: Path) -> None:
-    """Simulate ratings, train a private model, compare it and print its privacy statement."""
-    import numpy as np
-    from rich.console import Console
-    from rich.table import Table
+@json_option
+@quiet_option
+def command(epsilon: float, delta: float, users: int, output: Path, as_json: bool, quiet: bool) -> None:
+    """Simulate ratings, train models with and without privacy, compare them, and recommend films.
 
-    from dpals.evaluation.metrics import rmse
-    from dpals.evaluation.splits import pairs, split_entries
-    from dpals.methods.als import ALS
-    from dpals.methods.biases import PrivateBiases
-    from dpals.methods.pooled_dpals import PooledDPALS
-    from dpals.private.centering import user_offsets
+    \b
+    dpals quickstart
+    dpals quickstart --epsilon 0.5 -o more-private
+
+    Everything is simulated, and takes about a minute. The output folder gets the ratings, a private model, a picture of
+    accuracy against privacy, the privacy statement, and the commands that do the same with a file of your own.
+    """
     from dpals.release.accounting import Budget
-    from dpals.simulate import movielens_like
 
     Budget(epsilon, delta)  # wrong arguments are refused before any work
-    console = Console()
-    with console.status(f"Simulating {users:,} users ..."):
-        ratings = movielens_like(users, n_items=3_000, mean_ratings=80, seed=0)
-        train, _, test = split_entries(ratings)
-    with console.status("Training ..."):
-        start = time.perf_counter()
-        model = PooledDPALS(epsilon, delta).fit(train)
-        seconds = time.perf_counter() - start
-        biases = PrivateBiases(epsilon, delta).fit(train)
-        reference = ALS(rank=16, steps=8).fit(train)
-
-    test_users, test_items = pairs(test)
-    truth = np.asarray(test.values)
-    middle = np.full(train.n_items, model.model_.global_mean)
-    user_means = model.model_.global_mean + user_offsets(train, middle, shrinkage=5.0)
-    table = Table(title=f"Test RMSE on {ratings.n_ratings:,} simulated ratings of {users:,} users")
-    table.add_column("model")
-    table.add_column("RMSE", justify="right")
-    for name, predictions in [
-        ("global mean", np.full(test.n_ratings, model.model_.global_mean)),
-        ("user mean", user_means[train.user_index(test_users)]),
-        (f"PrivateBiases, epsilon {epsilon:g}", biases.predict(train, test_users, test_items)),
-        (f"PooledDPALS, epsilon {epsilon:g}", model.predict(train, test_users, test_items)),
-        ("ALS, not private", reference.predict(train, test_users, test_items)),
-    ]:
-        table.add_row(name, f"{rmse(predictions, truth):.4f}")
-    console.print(table)
-    console.print(f"PooledDPALS was trained in {seconds:.1f} s. {model.report_}\n", highlight=False)
-
-    click.echo(str(model.privacy))
     output.mkdir(parents=True, exist_ok=True)
-    page = output / "privacy.html"
-    page.write_text(model.privacy.to_html(), encoding="utf-8")
-    console.print(f"\nThe statement is in {page}. On your own ratings:\n")
-    console.print(
-        f"    import dpals\n"
-        f'    ratings = dpals.read_ratings("ratings.csv", rating_range=(0.5, 5.0))\n'
-        f"    model = dpals.PooledDPALS(epsilon={epsilon:g}, delta={delta:g}).fit(ratings)",
-        markup=False,
-        highlight=False,
+    console = messages(quiet)
+    with console.status(f"Simulating {users:,} users ..."):
+        data = _Data.simulated(users)
+        write_ratings(data.ratings, output / "ratings.parquet")
+    results, model = _compare(data, epsilon, delta, not quiet)
+    model.save(output / "model")
+    privacy = model.privacy
+    _write(output / "statement.html", privacy.to_html())
+    _write(output / "COMMANDS.md", _COMMANDS.format(output=output, epsilon=f"{epsilon:g}", delta=f"{delta:g}"))
+    _draw(results, epsilon, output / "frontier.png")
+    examples = _examples(data.clicks, model)
+    if as_json:
+        shown = [vars(result) for result in results]
+        click.echo(json.dumps({"simulated": True, "results": shown, "recommendations": examples}, indent=2))
+        return
+    _print(_table(results, epsilon, users))
+    click.echo(_CAPTION)
+    click.echo()
+    _print(_table_of_examples(examples))
+    click.echo(
+        f"\nWho took part in training the model is protected by epsilon {privacy.epsilon:.3g} at delta "
+        f"{privacy.delta:g}: an attacker\nwho wrongly suspects 1% of all others recognises at most "
+        f"{privacy.attack_power:.1%} of those who did."
     )
+    click.echo(_FILES.format(output=output))
+
+
+@dataclass(frozen=True)
+class Result:
+    """One model on one task."""
+
+    method: str
+    measure: str
+    epsilon: float | None
+    score: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Data:
+    """The same simulated people twice: with the stars that they gave, and with what they have seen alone."""
+
+    ratings: "Ratings"
+    train: "Ratings"
+    test: "Ratings"
+    clicks: "Ratings"
+
+    @classmethod
+    def simulated(cls, users: int) -> "_Data":
+        from dpals.evaluation.splits import split_entries
+        from dpals.ratings import Ratings
+        from dpals.simulate import movielens_like
+
+        ratings = movielens_like(users, n_items=3_000, mean_ratings=80, seed=0, titles=True)
+        train, test = split_entries(ratings, (0.8, 0.2))
+        clicks = Ratings.from_csr(train.to_csr(), users=train.users, items=train.items, implicit=True)
+        return cls(ratings, train, test, clicks)
+
+    def score(self, method: "Estimator", measure: str) -> float:
+        import numpy as np
+
+        from dpals.evaluation.metrics import recall_at_k, rmse
+        from dpals.evaluation.splits import pairs
+
+        if measure == "RMSE":
+            return rmse(method.predict(self.train, *pairs(self.test)), np.asarray(self.test.values))
+        return recall_at_k(method.recommend(self.clicks, k=20)[0], self.test)
+
+
+def _compare(data: _Data, epsilon: float, delta: float, progress: bool) -> tuple[list[Result], "PrivateEstimator"]:
+    """Train everything; the second result is our model of what users have seen."""
+    import dpals
+    from dpals.experiments.settings import settings_for
+    from dpals.progress import progress_bar
+
+    private = {"RMSE": ("PrivateBiases", "DPALS", "PooledDPALS"), "Recall@20": ("Popularity", "DPALS", "PooledDPALS")}
+    tasks: list[tuple[str, float | None, Any]] = [("RMSE", None, dpals.UserMean())]
+    for measure, names in private.items():
+        kind = {"RMSE": "ratings", "Recall@20": "items"}[measure]
+        for at in (epsilon, *(share * epsilon for share in OTHER_EPSILONS)):
+            for name in names:
+                settings = settings_for(kind, name, at, small=True)
+                tasks.append((measure, at, getattr(dpals, name)(at, delta, **settings)))
+        tasks.append((measure, None, dpals.ALS(**settings_for(kind, "ALS", None, small=True))))
+    results, chosen = [], None
+    with progress_bar(f"Training {len(tasks)} models", progress) as advance:
+        for number, (measure, budget, method) in enumerate(tasks):
+            advance(number, len(tasks))
+            start = time.perf_counter()
+            method.fit(data.train if measure == "RMSE" else data.clicks)
+            seconds = time.perf_counter() - start
+            results.append(Result(type(method).__name__, measure, budget, data.score(method, measure), seconds))
+            if (type(method), measure, budget) == (dpals.PooledDPALS, "Recall@20", epsilon):
+                chosen = method
+    assert chosen is not None
+    return results, chosen
+
+
+def _table(results: list[Result], epsilon: float, users: int) -> "Table":
+    from rich.table import Table
+
+    rows = {
+        "user mean": ("UserMean", "UserMean"),
+        f"private biases, epsilon {epsilon:g}": ("PrivateBiases", "Popularity"),
+        f"DPALS, epsilon {epsilon:g}": ("DPALS", "DPALS"),
+        f"PooledDPALS, epsilon {epsilon:g}": ("PooledDPALS", "PooledDPALS"),
+        "ALS, not private": ("ALS", "ALS"),
+    }
+    table = Table(title=f"{users:,} simulated users")
+    table.add_column("method")
+    for heading in ("RMSE", "Recall@20", "seconds"):
+        table.add_column(heading, justify="right")
+    for name, kinds in rows.items():
+        found = [
+            result
+            for kind, measure in zip(kinds, MEASURES, strict=True)
+            for result in results
+            if (result.method, result.measure) == (kind, measure) and result.epsilon in (None, epsilon)
+        ]
+        scores = {result.measure: f"{result.score:.4f}" for result in found}
+        seconds = sum(result.seconds for result in found)
+        table.add_row(name, scores.get("RMSE", ""), scores.get("Recall@20", ""), f"{seconds:.1f}")
+    return table
+
+
+def _draw(results: list[Result], epsilon: float, path: Path) -> None:
+    """Accuracy against epsilon, for both tasks."""
+    import polars as pl
+
+    from dpals.experiments.pictures import label, legend, level, line, panels
+    from dpals.files import draft
+
+    figure, axes = panels("Accuracy against privacy, simulated", list(MEASURES.values()))
+    for axis, measure in zip(axes, MEASURES, strict=True):
+        of_task = pl.DataFrame([vars(result) for result in results if result.measure == measure])
+        for (name,), table in of_task.group_by("method", maintain_order=True):
+            if name in LEVELS:
+                level(axis, table["score"][0], f"{name}, {LEVELS[name]}", list(LEVELS).index(name))
+            else:
+                line(axis, table, "epsilon", "score", str(name))
+        ticks = sorted(share * epsilon for share in (1.0, *OTHER_EPSILONS))
+        label(axis, "epsilon: more private to the left", measure, ticks)
+    legend(figure, axes)
+    with draft(path) as place:
+        figure.savefig(place, dpi=150, format="png")
+
+
+def _examples(clicks: "Ratings", model: "Estimator") -> dict[Any, tuple[list[str], list[str]]]:
+    """For some users with a usual number of films: some that they have seen, and some that they might like."""
+    import numpy as np
+
+    counts = np.diff(clicks.indptr)
+    users = np.argsort(np.abs(counts - np.median(counts)), kind="stable")[:N_EXAMPLES]
+    ids, _ = model.recommend(clicks, k=N_TITLES)
+    seen = {user: clicks.items[clicks.indices[clicks.indptr[user] :][:N_TITLES]].tolist() for user in users}
+    return {clicks.users[user].item(): (seen[user], ids[user].tolist()) for user in users}
+
+
+def _table_of_examples(examples: dict[Any, tuple[list[str], list[str]]]) -> "Table":
+    from rich.table import Table
+
+    table = Table(title="Recommended by PooledDPALS to three simulated users", show_lines=True)
+    for heading in ("user", "has seen, among others", "might like"):
+        table.add_column(heading)
+    for user, titles in examples.items():
+        table.add_row(str(user), *map("\n".join, titles))
+    return table
+
+
+def _print(table: "Table") -> None:
+    from rich.console import Console
+
+    Console().print(table)
+
+
+def _write(path: Path, text: str) -> None:
+    from dpals.files import write_whole
+
+    write_whole(path, text.encode())
+
+
+_CAPTION = """\
+RMSE: how far predicted stars are from those given; lower is better. Recall@20: share of the films that users went on
+to see among 20 that were recommended; higher is better. Models that predict stars learn from stars, models that
+recommend learn from who saw what, where private biases are popularity. Seconds are of both. All of it is simulated."""
+
+_FILES = """
+In {output}/:
+  model/            the model that recommends, and its privacy statement
+  statement.html    the statement as a page for reviewers
+  frontier.png      accuracy against epsilon
+  ratings.parquet   the simulated ratings
+  COMMANDS.md       the commands that do the same with a file of your own
+
+Try:  dpals similar {output}/model "Crimson Nebula (sci-fi)"
+"""
+
+_COMMANDS = """\
+# The same with your own file
+
+`ratings.csv` has a column for the user, one for the item and, if you have them, one for the rating.
+
+To recommend items, learn from who saw what:
+
+    dpals fit ratings.csv -o model --implicit --epsilon {epsilon} --delta {delta}
+    dpals recommend model --history ratings.csv -k 20 -o recommendations.parquet
+    dpals similar model ITEM
+    dpals statement model
+
+To predict ratings, say their scale, which must be known without looking at the data:
+
+    dpals fit ratings.csv -o rating-model --rating-range 0.5 5 --epsilon {epsilon} --delta {delta}
+    dpals evaluate rating-model --history ratings.csv --test later-ratings.csv
+
+Each training adds to what was spent on the data. `dpals ledger show dpals-ledger.db` tells how much, and
+`dpals ledger declare` sets a limit. `dpals plan` shows what accuracy to expect before anything is spent.
+
+The model of the quickstart was made from simulated ratings, which you can use as well:
+
+    dpals recommend {output}/model --history {output}/ratings.parquet -k 5 -o recommendations.csv
+"""

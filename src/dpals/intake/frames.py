@@ -36,15 +36,18 @@ class FrameSource:
     """A pandas or polars frame, an Arrow table, or anything with the Arrow stream interface."""
 
     def __init__(self, frame: Any, wanted: Wanted, name: str = "the frame") -> None:
-        self.name = name
+        self.name, kind = name, type(frame).__name__
         if isinstance(frame, pl.LazyFrame):
             names = frame.collect_schema().names()
-        elif hasattr(frame, "iloc"):  # pandas: column by column, for those that Arrow would refuse
+        elif is_pandas(frame):  # column by column, for those that Arrow would refuse
             names = [str(name) for name in frame.columns]
         else:
-            if not hasattr(frame, "__arrow_c_stream__"):
-                raise InputError(f"expected a pandas or polars frame or an Arrow table, not {type(frame).__name__}")
-            frame = pl.DataFrame(frame)
+            try:
+                frame = pl.DataFrame(frame) if hasattr(frame, "__arrow_c_stream__") else None
+            except pl.exceptions.PolarsError:  # a single column speaks Arrow, too
+                frame = None
+            if frame is None:
+                raise InputError(f"expected a pandas or polars frame or an Arrow table, not {kind}")
             names = frame.columns
         self.columns = wanted.find(names, self.name)
         used = list(self.columns.used().values())
@@ -53,6 +56,11 @@ class FrameSource:
     def batches(self, bad: BadRows) -> Iterator[Batch]:  # noqa: ARG002
         """Give everything at once."""
         yield typed_batch(self._frame, self.columns, row_of_array)
+
+
+def is_pandas(frame: Any) -> bool:
+    """Whether something is a pandas frame, without importing pandas."""
+    return hasattr(frame, "iloc") and hasattr(frame, "columns")
 
 
 def typed_batch(columns_by_name: Any, columns: Columns, place: Place) -> Batch:

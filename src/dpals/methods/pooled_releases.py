@@ -114,10 +114,12 @@ def release_step(
 
     query = Query(f"Gram matrix of all users, {name}", 1, bounds.gram, "symmetric", rank + 1)
     gram = door.release(query, offers.gram, cost.gram)[0]
+    gram_noise = door.releases[-1].sigma
     covariance = np.zeros(0)
     if rank:
         query = Query(f"uncertainty of all users, {name}", 1, bounds.covariance, "vector", rank * (rank + 1) // 2)
         covariance = door.release(query, offers.covariance, cost.covariance)[0] / asked_share(rank)
+        gram_noise = np.hypot(gram_noise, door.releases[-1].sigma / asked_share(rank))
     query = Query(
         f"right-hand sides, {name}",
         people.ratings.n_items,
@@ -128,4 +130,4 @@ def release_step(
     )
     moments = door.release(query, offers.moments, cost.moments)
     noise = door.releases[-1].sigma
-    return StepSums(moments, noise, PooledGram.of(gram, covariance, breadth, constant))
+    return StepSums(moments, noise, PooledGram.of(gram, covariance, gram_noise, breadth, constant))

@@ -89,7 +89,8 @@ class Evidence:
         >>> known.posterior(prior=np.eye(1)).round(2).ravel()
         array([0., 1., 2.])
         """
-        root = np.linalg.cholesky(prior)
+        spreads, directions = np.linalg.eigh(prior)  # after many turns some may be as good as zero
+        root = directions * np.sqrt(np.maximum(spreads, 0.0))
         values, vectors = np.linalg.eigh(root.T @ self.precision @ root)
         basis = root @ vectors  # in it the prior is the identity, and the precision diagonal
         precision = self.weights[:, None] ** 2 * np.maximum(values, 0.0)

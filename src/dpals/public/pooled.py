@@ -26,14 +26,17 @@ class PooledGram:
         Mean of the uncertainty of the u_i.
     scale
         Mean of the factors by which users were scaled down.
+    noise
+        Standard deviation of the noise in an entry of both matrices together.
     """
 
     vectors: Doubles
     covariance: Doubles
     scale: float
+    noise: float
 
     @classmethod
-    def of(cls, gram: Doubles, covariance: Doubles, total: float, bias_scale: float) -> "PooledGram":
+    def of(cls, gram: Doubles, covariance: Doubles, noise: float, total: float, bias_scale: float) -> "PooledGram":
         """From the released triangles and the released sum of breadths.
 
         Matrices are made positive with eigenvalues of at least a thousandth of the largest, as noise demands.
@@ -42,11 +45,17 @@ class PooledGram:
         everything = _positive(unpacked(gram, rank + 1) / total)
         scale = everything[-1, -1] / bias_scale**2
         spread = _positive(unpacked(covariance, rank) / total) if rank else np.zeros((0, 0))
-        return cls(everything[:rank, :rank], spread, float(scale))
+        return cls(everything[:rank, :rank], spread, float(scale), noise / total)
 
     def whitening(self) -> Doubles:
-        """The symmetric B for which the u_i B^-1 have unit second moments, their uncertainty counted in."""
-        values, vectors = np.linalg.eigh((self.vectors + self.covariance) / self.scale)
+        """The symmetric B for which the u_i B^-1 have unit second moments, their uncertainty counted in.
+
+        They are expected to have them already, give or take 1, so that one that is mostly noise changes little.
+        """
+        moments = (self.vectors + self.covariance) / self.scale
+        rank = len(moments)
+        trust = 1 / (1 + rank * (self.noise / self.scale) ** 2)
+        values, vectors = np.linalg.eigh(trust * moments + (1 - trust) * np.eye(rank))
         root: Doubles = (vectors * np.sqrt(np.maximum(values, 0.01))) @ vectors.T
         return root
 
