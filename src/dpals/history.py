@@ -92,7 +92,7 @@ def take_history(
             "the history must be a dpals.Ratings, a pandas or polars frame, an Arrow table or a SciPy sparse matrix, "
             f"not a {type(data).__name__}"
         )
-    source = FrameSource(data, _wanted(rating_range, columns), name="the history (see FactorModel.history)")
+    source = FrameSource(data, wanted_columns(rating_range, columns), name="the history (see FactorModel.history)")
     ratings = build(Ratings, source, rating_range=rating_range, catalogue=items, bad=_bad_rows(rating_range))
     _say_what_was_left_out(ratings)
     return ratings, Layout(_library(data), source.columns.user, source.columns.item)
@@ -102,13 +102,14 @@ def read_history(
     path: str | os.PathLike[str], items: NDArray[Any], rating_range: Range, **columns: Unpack[ColumnNames]
 ) -> Ratings:
     """Do the work of `FactorModel.read_history`."""
-    wanted, bad = _wanted(rating_range, columns), _bad_rows(rating_range)
+    wanted, bad = wanted_columns(rating_range, columns), _bad_rows(rating_range)
     ratings = read_file(Path(path), wanted, rating_range=rating_range, catalogue=items, bad=bad)
     _say_what_was_left_out(ratings)
     return ratings
 
 
-def _wanted(rating_range: Range, columns: ColumnNames) -> Wanted:
+def wanted_columns(rating_range: Range, columns: ColumnNames) -> Wanted:
+    """Which columns of a table a model needs: the ratings, where it has a range for them."""
     if rating_range is None:
         return Wanted(columns.get("user"), columns.get("item"), timestamp=columns.get("timestamp"), implicit=True)
     return Wanted(**columns, rated=True)

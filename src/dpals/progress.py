@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(what: str, wanted: bool = True) -> Iterator[Callable[[float, float], None]]:
-    """Show a bar on standard error, if that is a terminal; give it how much is done, and of how much.
+def progress_bar(what: str, wanted: bool = True) -> Iterator[Callable[[float, float | None], None]]:
+    """Show a bar on standard error, if that is a terminal; give it how much is done, and of how much, if known.
 
     Examples
     --------
@@ -24,6 +24,13 @@ def progress_bar(what: str, wanted: bool = True) -> Iterator[Callable[[float, fl
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     left = (TextColumn("left:"), TimeLeftColumn())
-    with Progress(*columns, *left, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns,
+        *left,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        redirect_stdout=False,  # what is printed meanwhile goes where it always goes, and not to standard error
+    ) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpals.kernels.tiles import add_product, add_weighted_rows, padded, solve_positive
+from dpals.kernels.tiles import add_product, add_to_panel, add_weighted_rows, padded, solve_positive
 
 TYPES = [np.float32, np.float64]
 WIDTHS = [8, 16, 24, 32, 40, 64, 72]
@@ -27,6 +27,16 @@ def test_products_leave_the_columns_behind_them_alone() -> None:
     rows, out = np.ones((5, 24), np.float32), np.zeros((24, 32), np.float32)
     add_product(out, rows, rows, 5)
     assert not out[:, 24:].any()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("depth", [0, 1, 50])
+def test_panels_are_those_of_numpy(dtype: type, depth: int) -> None:
+    rng, width = np.random.default_rng(depth), 2 * padded(1, dtype)
+    left, panel = (rng.integers(-9, 10, (depth, size)).astype(dtype) for size in (12, width))
+    out = np.ones((12, width), dtype)
+    add_to_panel(out, left, panel)
+    assert np.array_equal(out, 1 + left.T @ panel)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -44,12 +44,12 @@ def test_same_as_a_full_sort(problem, threads):
     assert products.tolist() == expected_products
 
 
-@pytest.mark.parametrize("cells", [1, 1_000, 10_000_000])
-def test_the_size_of_blocks_does_not_matter(monkeypatch, cells):
+@pytest.mark.parametrize("rows", [4, 64])
+def test_the_size_of_blocks_does_not_matter(monkeypatch, rows):
     rng = np.random.default_rng(3)
     left, right = (rng.integers(-9, 10, (size, 4)).astype(np.float32) for size in (300, 90))
     excluded = rng.random((300, 90)) < 0.3
-    monkeypatch.setattr(module, "_CELLS_AT_ONCE", cells)
+    monkeypatch.setattr(module, "_ROWS_AT_ONCE", rows)
     positions, products = top_k(left, right, 7, excluded=sparse(excluded))
     expected_positions, expected_products = brute_force(left, right, 7, excluded)
     assert positions.tolist() == expected_positions
@@ -67,3 +67,21 @@ def test_long_rows_in_rising_and_falling_order(order):
 def test_none_wanted():
     positions, products = top_k(np.ones((3, 1), np.float32), np.ones((4, 1), np.float32), 0)
     assert positions.shape == products.shape == (3, 0)
+
+
+@pytest.mark.parametrize("n_items", [7, 300, 2_500])
+def test_a_row_does_not_depend_on_the_others(n_items):
+    """The same row gives the same bits alone, among others, and in any place."""
+    rng = np.random.default_rng(5)
+    right = rng.normal(size=(n_items, 19)).astype(np.float32)
+    row = rng.normal(size=(1, 19)).astype(np.float32)
+    alone = top_k(row, right, 5)
+    for size in (2, 63, 1_300):
+        others = rng.normal(size=(size, 19)).astype(np.float32)
+        for place in {0, size // 2, size - 1}:
+            others[place] = row
+            among = top_k(others, right, 5, threads=3)
+            np.testing.assert_array_equal(among[0][place], alone[0][0])
+            np.testing.assert_array_equal(among[1][place], alone[1][0])
+    everywhere = top_k(np.repeat(row, 1_300, axis=0), right, 5)[1]
+    assert (everywhere == alone[1]).all()

@@ -1,38 +1,59 @@
 """The command ``dpals``."""
 
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
 import click
+
+_SECTIONS = {
+    "Start": {
+        "quickstart": "Simulate ratings, train a private model, print its privacy statement.",
+    },
+    "Use": {
+        "fit": "Train a private model on a file of ratings.",
+        "evaluate": "Measure how well a model predicts ratings it has not seen.",
+        "recommend": "Recommend items to every user of a file.",
+        "similar": "Show the items that are most like an item.",
+        "statement": "Print the privacy statement of a model.",
+        "ledger": "Show, verify or limit what is spent on which data set.",
+    },
+    "Before you have data": {
+        "plan": "Show what accuracy to expect, without touching data.",
+        "simulate": "Write simulated ratings to a file.",
+        "datasets": "List the data sets known by name, or download one.",
+    },
+    "Science": {
+        "reproduce": "Rerun tables and figures of the paper.",
+    },
+    "Help": {
+        "doctor": "Check that this installation works.",
+        "completion": "Make the Tab key complete commands, options and files.",
+    },
+}
+"""Every command, with its line in ``dpals --help``; each is in the module of its name."""
 
 
 class _Commands(click.Group):
     """Commands that are imported when they are called, so that ``dpals --help`` is quick."""
 
-    modules = {  # noqa: RUF012, read-only
-        "datasets": "List the data sets known by name, or download one.",
-        "doctor": "Check that this installation works.",
-        "fit": "Train a private model on a file of ratings.",
-        "ledger": "Show or verify what was spent on which data set.",
-        "plan": "Show what accuracy to expect, without touching data.",
-        "quickstart": "Simulate ratings, train a private model, print its privacy statement.",
-        "reproduce": "Rerun tables and figures of the paper.",
-        "simulate": "Write simulated ratings to a file.",
-    }
-
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(self.modules)
+        return [name for section in _SECTIONS.values() for name in section]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in self.modules:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
             return None
         from importlib import import_module
 
         command: click.Command = import_module(f"dpals.cli.{cmd_name}").command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self.modules.items()))
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.list_commands(ctx)))
+        for section, commands in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{name:{width}}", text) for name, text in commands.items()])
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -45,17 +66,18 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
-def _dpals() -> None:
+def dpals() -> None:
     """Train recommenders from people's ratings without exposing any person.
 
-    Start with `dpals quickstart`.
+    Start with `dpals quickstart`. Every command explains itself with --help.
     """
 
 
 def main() -> None:
     """Run the command. Exit codes: 0 done, 1 the work failed, 2 the command was wrong."""
+    signal.signal(signal.SIGTERM, _stop)
     try:
-        sys.exit(_dpals(standalone_mode=False))
+        sys.exit(dpals(prog_name="dpals", standalone_mode=False))
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as mistake:
@@ -64,6 +86,26 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
         sys.exit(1)
-    except (OSError, RuntimeError, ValueError) as problem:
-        click.echo(f"Error: {problem}", err=True)
+    except BrokenPipeError:  # whoever read the output has seen enough
+        _forget_output()
         sys.exit(1)
+    except Exception as problem:
+        from dpals.cli.problems import in_one_sentence
+
+        sentence = in_one_sentence(problem)
+        if sentence is None:
+            raise
+        click.echo(f"Error: {sentence}", err=True)
+        sys.exit(1)
+
+
+def _stop(signum: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
+    """End at SIGTERM as at Ctrl-C: whatever is half done is taken back."""
+    raise KeyboardInterrupt
+
+
+def _forget_output() -> None:
+    """Let Python end without another try to write what nobody reads."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -19,6 +19,58 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing but results and errors.")
+model_argument = click.argument("model", type=click.Path(exists=True, file_okay=False, path_type=Path))
+history_option = click.option(
+    "--history",
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="The users' own ratings: CSV, TSV, Parquet (a file or a folder) or MovieLens.",
+)
+bad_rows_option = click.option(
+    "--on-bad-rows",
+    default="error",
+    show_default=True,
+    type=click.Choice(["error", "drop"]),
+    help="Whether a row that cannot be used ends the work, or is dropped and counted.",
+)
+ids_option = click.option(
+    "--ids",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "integer", "string"]),
+    help="What user ids in a text file are; auto goes by the first.",
+)
+
+
+def output_option(text: str) -> Callable[[Command], Command]:
+    """-o with its help text. Whether the file can be written is checked before any work."""
+    kind = click.Path(dir_okay=False, path_type=Path)
+    return click.option("-o", "--output", type=kind, help=text, callback=writable)
+
+
+def writable(_ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """For an option or argument of click: the path of a file to write, or an error that says why it cannot be."""
+    if path is None:
+        return None
+    import os
+
+    folder = path.parent
+    if not folder.is_dir():
+        problem = "is a file, not a folder" if folder.exists() else "does not exist: create it first"
+        raise OSError(f"{path} cannot be written: {folder} {problem}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OSError(f"{path} cannot be written: you may not write to {folder}. Choose another folder")
+    return path
+
+
+def text_to(output: Path | None, text: str) -> None:
+    """Write a text to a file, whole or not at all, or to standard output."""
+    if output is None:
+        click.echo(text)
+        return
+    from dpals.files import write_whole
+
+    write_whole(output, f"{text}\n".encode())
 
 
 def column_options(command: Command) -> Command:

@@ -2,32 +2,66 @@
 
 import click
 
-from dpals import datasets
-from dpals.datasets.files import cache_folder, find
+from dpals.cli.common import json_option
 from dpals.datasets.known import KNOWN
 
 
 @click.group("datasets", invoke_without_command=True)
+@json_option
 @click.pass_context
-def command(ctx: click.Context) -> None:
-    """List the data sets that are known by name, or download one."""
+def command(ctx: click.Context, as_json: bool) -> None:
+    """List the data sets that are known by name, with their size and where they are, or download one.
+
+    \b
+    Examples:
+        dpals datasets
+        dpals datasets get ml-1m
+    """
     if ctx.invoked_subcommand is not None:
+        if as_json:
+            raise click.UsageError("--json belongs behind the command", ctx)
+        return
+    from dpals.datasets.files import cache_folder, find
+
+    places = {data.name: find(data.archive, cache_folder()) for data in KNOWN.values()}
+    if as_json:
+        import json
+
+        facts = ("name", "users", "items", "ratings")
+        listed = [{fact: getattr(data, fact) for fact in facts} for data in KNOWN.values()]
+        click.echo(json.dumps([{**one, "file": _text(places[one["name"]])} for one in listed], indent=2))
         return
     for data in KNOWN.values():
-        file = find(data.archive, cache_folder())
         ratings = f"{'about ' if data.ratings_rounded_to > 1 else ''}{data.ratings:,}"
         click.echo(
             f"{data.name:13}  {data.users:7,} users  {data.items:6,} items  {ratings:>15} ratings  "
-            f"{data.archive.size / 1e6:6.1f} MB  {file or 'not here'}"
+            f"{data.archive.size / 1e6:6.1f} MB  {places[data.name] or 'not here'}"
         )
 
 
 @command.command()
 @click.argument("name", type=click.Choice(list(KNOWN)))
-def get(name: str) -> None:
-    """Download the data set NAME to the cache folder, unless it is there.
+@json_option
+def get(name: str, as_json: bool) -> None:
+    """Download the data set NAME to the cache folder, unless it is there, and print its path.
 
     The folder is ~/.cache/dpals, or the one in the environment variable DPALS_CACHE. A download that was broken off
     goes on where it stopped.
+
+    \b
+    Example:
+        dpals datasets get ml-1m
     """
-    click.echo(datasets.get(name))
+    from dpals import datasets
+
+    path = datasets.get(name)
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"name": name, "file": str(path)}))
+    else:
+        click.echo(path)
+
+
+def _text(path: object) -> str | None:
+    return None if path is None else str(path)

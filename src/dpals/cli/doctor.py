@@ -2,30 +2,52 @@
 
 import platform
 import tempfile
-from importlib.metadata import version
 from pathlib import Path
 
 import click
 
+from dpals.cli.common import json_option, quiet_option
+
 
 @click.command("doctor")
-def command() -> None:
-    """Check that this installation works: libraries, compiled kernels, noise, ledger."""
-    click.echo(f"dpals {version('dpals')} on Python {platform.python_version()}, {platform.platform()}")
-    failed = False
-    for check in (_libraries, _release, _ledger):
-        click.echo(f"  {check.__doc__}: ", nl=False)
+@json_option
+@quiet_option
+def command(as_json: bool, quiet: bool) -> None:
+    """Check that this installation works: libraries, compiled kernels, noise, ledger, space for temporary files.
+
+    Prints a line for each check; the exit code is 1 if one failed. With --quiet only those that failed are printed.
+
+    \b
+    Examples:
+        dpals doctor
+        dpals doctor --json
+    """
+    from importlib.metadata import version
+
+    found = {}
+    here = f"dpals {version('dpals')} on Python {platform.python_version()}, {platform.platform()}"
+    if not (as_json or quiet):
+        click.echo(here)
+    for check in (_libraries, _release, _ledger, _temporary_files):
         try:
-            click.secho(check(), fg="green")
+            works, said = True, check()
         except Exception as problem:  # a doctor reports whatever is wrong
-            failed = True
-            click.secho(f"{type(problem).__name__}: {problem}", fg="red")
-    if failed:
+            works, said = False, f"{type(problem).__name__}: {problem}"
+        found[str(check.__doc__)] = {"works": works, "said": said}
+        if not as_json and not (quiet and works):
+            click.echo(f"  {check.__doc__}: " + click.style(said, fg="green" if works else "red"))
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"installation": here, "checks": found}, indent=2))
+    if not all(result["works"] for result in found.values()):
         raise RuntimeError("this installation does not work")
 
 
 def _libraries() -> str:
     """libraries"""
+    from importlib.metadata import version
+
     names = ("numpy", "scipy", "numba", "polars", "cryptography")
     return ", ".join(f"{name} {version(name)}" for name in names)
 
@@ -56,3 +78,13 @@ def _ledger() -> str:
         ledger.spend("doctor", "check", cost=1)
         ledger.verify()
     return "written, read and verified"
+
+
+def _temporary_files() -> str:
+    """temporary files"""
+    import shutil
+
+    folder = tempfile.gettempdir()
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b"dpals")
+    return f"{folder} has {shutil.disk_usage(folder).free / 1e9:.1f} GB free"

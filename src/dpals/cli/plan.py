@@ -1,8 +1,14 @@
 """``dpals plan``: what accuracy to expect, without touching data."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from dpals.cli.common import json_option, messages, output_option, quiet_option
+
+if TYPE_CHECKING:
+    from dpals.experiments.planning import Plan, Size
 
 
 @click.command("plan")
@@ -18,45 +24,88 @@ import click
     type=click.Choice(["ratings", "items"]),
     help="Predict ratings (RMSE, lower is better), or recommend items from clicks (Recall@20, higher is better).",
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write the plot, a PNG.")
-def command(users: int, items: int, ratings: int, epsilon: float, delta: float, task: str, output: Path | None) -> None:
+@output_option("Where to write the plot, a PNG.")
+@json_option
+@quiet_option
+def command(
+    users: int,
+    items: int,
+    ratings: int,
+    epsilon: float,
+    delta: float,
+    task: str,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Show what accuracy each method can be expected to have on data of your size, and with which settings.
 
-    Everything is simulated: no data is needed, and no privacy is spent. Numbers round off what you know; do not count
-    your users exactly for it.
-    """
-    from rich.console import Console
-    from rich.table import Table
+    Everything is simulated: no data is needed, and no privacy is spent. Round off what you know; do not count your
+    users exactly for it.
 
-    from dpals.experiments.planning import Size, draw_plan, make_plan, significant
-    from dpals.experiments.tasks import METRICS
+    \b
+    Examples:
+        dpals plan --users 50000 --items 8000 --ratings 4000000 --epsilon 1
+        dpals plan --users 50000 --items 8000 --ratings 4000000 --epsilon 1 --task items -o plan.png
+
+    The result is a table with a line for each method, the best first, and what the best one reaches at other epsilons.
+    """
+    from dpals.experiments.planning import Size, draw_plan, make_plan
     from dpals.release.accounting import Budget
 
     Budget(epsilon, delta)  # wrong arguments are refused before any work
     size = Size.of(users, items, ratings)
-    console = Console(soft_wrap=True)
+    console = messages(quiet)
     with console.status("...") as status:
         plan = make_plan(task, size, epsilon, delta, status.update)
-    table = Table(title=f"Expected {METRICS[task]} at epsilon {epsilon:g}, delta {delta:g}: simulated")
-    for heading in ("method", METRICS[task], "settings other than the defaults"):
-        table.add_column(heading, justify="right" if heading == METRICS[task] else "left")
+    asked = {"users": users, "items": items, "ratings": ratings, "epsilon": epsilon, "delta": delta, "task": task}
+    _print_json(plan, size, asked) if as_json else _print(plan, size, asked)
+    if output is not None:
+        from dpals.files import draft
+
+        with draft(output) as place:
+            draw_plan(plan, epsilon).savefig(place, format="png", dpi=150, bbox_inches="tight")
+        console.print(f"The plot is in {output}.", markup=False)
+
+
+def _print_json(plan: "Plan", size: "Size", asked: dict[str, Any]) -> None:
+    import json
+
+    from dpals.experiments.tasks import METRICS
+
+    result = {
+        **asked,
+        "simulated": {"users": size.users, "items": size.items},
+        "metric": METRICS[asked["task"]],
+        "methods": [{"method": one.method, "score": one.score, "settings": one.settings} for one in plan.methods],
+        "not_private": plan.reference,
+        "best_at": [{"epsilon": at, "score": score} for at, score in plan.best_at.items()],
+    }
+    click.echo(json.dumps(result, indent=2, default=str))
+
+
+def _print(plan: "Plan", size: "Size", asked: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from dpals.experiments.planning import significant
+    from dpals.experiments.tasks import METRICS
+
+    console, metric = Console(soft_wrap=True, highlight=False), METRICS[asked["task"]]
+    table = Table(title=f"Expected {metric} at epsilon {asked['epsilon']:g}, delta {asked['delta']:g}: simulated")
+    for heading in ("method", metric, "settings other than the defaults"):
+        table.add_column(heading, justify="right" if heading == metric else "left")
     for expected in plan.methods:
         shown = ", ".join(f"{name}={value!r}" for name, value in expected.settings.items())
         table.add_row(expected.method, significant(expected.score), shown)
     table.add_row("ALS, not private", significant(plan.reference), "")
     console.print(table)
-    best = plan.methods[0].method
     others = ", ".join(f"{significant(score)} at {at:g}" for at, score in plan.best_at.items())
-    console.print(f"{best} at other epsilons: {others}.", highlight=False)
-    if size.users < users:
+    console.print(f"{plan.methods[0].method} at other epsilons: {others}.")
+    if size.users < asked["users"]:
         console.print(
-            f"Simulated were {size.users:,} users and {size.items:,} items, not {users:,} and {items:,}, with less "
-            f"noise in proportion. With all of them the accuracy will be somewhat better, without privacy as well.",
-            highlight=False,
+            f"Simulated were {size.users:,} users and {size.items:,} items, not {asked['users']:,} and "
+            f"{asked['items']:,}, with less noise in proportion. With all of them the accuracy will be somewhat "
+            "better, without privacy as well."
         )
-    console.print(
-        "Your users are not these: expect differences of their own kind, but the same order.", highlight=False
-    )
-    if output is not None:
-        draw_plan(plan, epsilon).savefig(output, dpi=150, bbox_inches="tight")
-        console.print(f"The plot is in {output}.", highlight=False)
+    console.print("Your users are not these: expect differences of their own kind, but the same order.")

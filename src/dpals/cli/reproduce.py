@@ -47,6 +47,12 @@ def command(
     Each writes a table, pictures, and what the paper claims next to what was measured. A run that was stopped goes on
     where it stopped.
 
+    \b
+    Examples:
+        dpals reproduce --list
+        dpals reproduce frontier --quick
+        dpals reproduce frontier --data ratings.csv --rating-range 1 5
+
     Results are exact and not private: on your own data they are for your eyes only.
     """
     if show_list:

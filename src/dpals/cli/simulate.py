@@ -4,34 +4,43 @@ from pathlib import Path
 
 import click
 
-from dpals import simulate
-from dpals.files import draft
+from dpals.cli.common import json_option, quiet_option, writable, write_ratings
 
 
 @click.command("simulate")
-@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("path", type=click.Path(dir_okay=False, path_type=Path), callback=writable)
 @click.option("--users", default=20_000, show_default=True, type=click.IntRange(1), help="Number of users.")
 @click.option("--items", default=3_000, show_default=True, type=click.IntRange(1), help="Number of items.")
 @click.option("--mean-ratings", default=80, show_default=True, type=click.IntRange(1), help="Ratings per user.")
+@click.option("--titles", is_flag=True, help="Give items the titles of films in place of numbers.")
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same ratings.")
-def command(path: Path, users: int, items: int, mean_ratings: int, seed: int) -> None:
+@json_option
+@quiet_option
+def command(
+    path: Path, users: int, items: int, mean_ratings: int, titles: bool, seed: int, as_json: bool, quiet: bool
+) -> None:
     """Write simulated ratings, shaped like MovieLens, to PATH (.csv or .parquet).
 
-    Columns: user, item, rating from 0.5 to 5 in half stars.
-    """
-    import numpy as np
-    import polars as pl
+    \b
+    Examples:
+        dpals simulate ratings.csv
+        dpals simulate ratings.parquet --users 100000 --items 5000 --titles
 
+    The columns are user, item, and rating from 0.5 to 5 in half stars. To train on it:
+
+    \b
+        dpals fit ratings.csv -o model --epsilon 1 --rating-range 0.5 5
+    """
     if path.suffix not in (".csv", ".parquet"):
         raise click.BadParameter(f"{path.name!r} must end in .csv or .parquet", param_hint="PATH")
-    ratings = simulate.movielens_like(users, items, mean_ratings, seed=seed)
-    frame = pl.DataFrame(
-        {
-            "user": np.repeat(ratings.users, np.diff(ratings.indptr)),
-            "item": ratings.items[ratings.indices],
-            "rating": ratings.values,
-        }
-    )
-    with draft(path) as place:
-        frame.write_csv(place) if path.suffix == ".csv" else frame.write_parquet(place)
-    click.echo(f"{ratings.n_ratings:,} simulated ratings of {users:,} users on {items:,} items in {path}")
+    from dpals.simulate import movielens_like
+
+    ratings = movielens_like(users, items, mean_ratings, seed=seed, titles=titles)
+    write_ratings(ratings, path)
+    if as_json:
+        import json
+
+        facts = {"path": str(path), "simulated": True, "users": users, "items": items, "ratings": ratings.n_ratings}
+        click.echo(json.dumps(facts, indent=2))
+    elif not quiet:
+        click.echo(f"{ratings.n_ratings:,} simulated ratings of {users:,} users on {items:,} items in {path}")

@@ -32,8 +32,9 @@ def build(
     catalogue: Any,
     bad: BadRows,
     ids: IdMeaning = "given",
+    user_ids: IdMeaning | None = None,
 ) -> SomeRatings:
-    """Read a source to its end and make ratings of it, or raise.
+    """Read a source to its end and make ratings of it, or raise where no row can be used.
 
     Parameters
     ----------
@@ -45,20 +46,40 @@ def build(
         As in `Ratings.from_arrays`.
     bad
         What to do about rows that cannot be used.
-    ids
-        What the ids are.
+    ids, user_ids
+        What the ids are; those of users may be something else.
     """
+    ratings = gather(kind, source, rating_range=rating_range, catalogue=catalogue, bad=bad, ids=ids, user_ids=user_ids)
+    if not ratings.n_users:
+        refuse_if_all_dropped(source.name, ratings.report)
+    return ratings
+
+
+def refuse_if_all_dropped(name: str, report: ReadingReport) -> None:
+    """Raise where there were rows and none of them could be used."""
+    if report.rows_read:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in report.rows_dropped.items())
+        raise InputError(f"{name}: no row is left: all {report.rows_read:,} were dropped ({reasons})")
+
+
+def gather(
+    kind: type[SomeRatings],
+    source: Source,
+    *,
+    rating_range: Range | None,
+    catalogue: Any,
+    bad: BadRows,
+    ids: IdMeaning,
+    user_ids: IdMeaning | None = None,
+) -> SomeRatings:
+    """Do the work of `build`, and make empty ratings where no row can be used."""
     names = source.columns.used()
     limits = checked_range(rating_range, has_ratings="rating" in names)
     declared = None if catalogue is None else id_array(catalogue, "catalogue")
-    gathered = _Gathered(names, ids, declared)
+    gathered = _Gathered(names, user_ids or ids, ids, declared)
     for batch in source.batches(bad):
         gathered.add(_usable(batch, names, limits, bad))
     columns, users, items = gathered.finish(bad)
-    rows_read = len(columns["user"]) + bad.dropped.total()
-    if rows_read and not len(users):
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in bad.dropped.items())
-        raise InputError(f"{source.name}: no row is left: all {rows_read:,} were dropped ({reasons})")
     return assemble(
         kind,
         columns,
@@ -172,14 +193,15 @@ def _problems(frame: pl.DataFrame, limits: Range | None) -> dict[str, tuple[str,
 class _Gathered:
     """The rows of all batches, compactly."""
 
-    def __init__(self, names: Mapping[str, str], ids: IdMeaning, catalogue: NDArray[Any] | None) -> None:
-        item_ids = ids
-        if ids == "auto" and catalogue is not None:
+    def __init__(
+        self, names: Mapping[str, str], user_ids: IdMeaning, item_ids: IdMeaning, catalogue: NDArray[Any] | None
+    ) -> None:
+        if item_ids == "auto" and catalogue is not None:
             item_ids = "string" if is_text(catalogue) else "integer"
         self._catalogue = catalogue
         self._item_column = names["item"]
         self._ids = {
-            "user": IdCoder("user", names["user"], ids),
+            "user": IdCoder("user", names["user"], user_ids),
             "item": IdCoder("item", names["item"], item_ids),
         }
         types = {"rating": np.float32, "timestamp": np.int64}

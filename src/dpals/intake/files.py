@@ -12,24 +12,46 @@ from dpals.intake.columns import Wanted
 from dpals.intake.parquet import ParquetSource, parts
 from dpals.intake.rows import BadRows, Source
 from dpals.intake.text import TextSource
-from dpals.ratings import Ratings
+from dpals.ratings import Ratings, ReadingReport
 
 
 def read_file(
-    path: Path, wanted: Wanted, *, rating_range: Range | None, catalogue: Any, bad: BadRows, ids: IdMeaning = "auto"
+    path: Path,
+    wanted: Wanted,
+    *,
+    rating_range: Range | None,
+    catalogue: Any,
+    bad: BadRows,
+    ids: IdMeaning = "auto",
+    user_ids: IdMeaning = "auto",
 ) -> Ratings:
-    """Do the work of `dpals.read_ratings`."""
+    """Do the work of `dpals.read_ratings`. Ids of users can be said to be something else than those of items."""
     with undisturbed(path):
-        source: Source
-        meaning: IdMeaning
-        if _is_parquet(path):
-            source, meaning = ParquetSource(path, wanted), "given" if ids == "auto" else ids
-        else:
-            source, meaning = TextSource(path, wanted), ids
-        ratings = build(Ratings, source, rating_range=rating_range, catalogue=catalogue, bad=bad, ids=meaning)
-    if ratings.report.rows_read == 0:
-        raise InputError(f"{path}: there are columns but no row of data")
+        source, meaning = open_table(path, wanted, ids)
+        ratings = build(
+            Ratings,
+            source,
+            rating_range=rating_range,
+            catalogue=catalogue,
+            bad=bad,
+            ids=meaning,
+            user_ids=None if user_ids == "auto" else user_ids,
+        )
+    refuse_if_no_rows(path, ratings.report)
     return ratings
+
+
+def open_table(path: Path, wanted: Wanted, ids: IdMeaning = "auto") -> tuple[Source, IdMeaning]:
+    """The rows of a file or folder, and what their ids are."""
+    if _is_parquet(path):
+        return ParquetSource(path, wanted), "given" if ids == "auto" else ids
+    return TextSource(path, wanted), ids
+
+
+def refuse_if_no_rows(path: Path, report: ReadingReport) -> None:
+    """Raise where a file has a header and nothing below it."""
+    if report.rows_read == 0:
+        raise InputError(f"{path}: there are columns but no row of data")
 
 
 @contextmanager

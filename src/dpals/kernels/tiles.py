@@ -198,6 +198,16 @@ def add_product(out, left, right, depth):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(nogil=True)
+def add_to_panel(out, left, panel):  # type: ignore[no-untyped-def]
+    """out += left.T @ panel, where `panel` and `out` are two vectors wide, and the rows of `left` a multiple of 4 long.
+
+    Every number is a sum in the order of the rows, so it depends on its own column of `left` and of `panel` only.
+    """
+    for i in range(0, left.shape[1], 4):
+        _add_wide(out, i, 0, left, panel, len(left))
+
+
+@numba.njit(nogil=True)
 def add_weighted_rows(out, weights, rows, depth):  # type: ignore[no-untyped-def]
     """out += weights[:depth].T @ rows[:depth], where out is one row and weights are one column."""
     width, lanes = out.shape[1], _VECTOR_BYTES // out.itemsize

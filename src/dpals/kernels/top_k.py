@@ -5,19 +5,23 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dpals.kernels.half_step import in_threads
+from dpals.kernels.tiles import add_to_panel, padded
 
 Floats = NDArray[np.float32]
 Sparse = tuple[NDArray[np.int64], NDArray[np.int32]]
-"""indptr and indices of a sparse matrix whose entries have no values."""
+"""indptr and indices, rising in each row, of a sparse matrix whose entries have no values."""
 
-_CELLS_AT_ONCE = 1 << 21
-"""Scores that a thread holds at a time: 8 MB."""
+_ROWS_AT_ONCE = 128
+_PANEL = 2 * padded(1, np.float32)
 
 
 def top_k(
     left: Floats, right: Floats, k: int, *, excluded: Sparse | None = None, threads: int | None = None
 ) -> tuple[NDArray[np.int64], Floats]:
     """For each row of `left`, the k rows of `right` with the largest inner products.
+
+    What is found for a row depends, to the last bit, on that row and `right` alone. A product by BLAS would round
+    differently in different places, and one user's scores would tell whether another user is there.
 
     Parameters
     ----------
@@ -47,39 +51,52 @@ def top_k(
     products = np.full((len(left), k), -np.inf, np.float32)
     nothing = np.zeros(len(left) + 1, np.int64), np.zeros(0, np.int32)
     indptr, indices = nothing if excluded is None else excluded
-    rows_at_once = max(1, _CELLS_AT_ONCE // max(1, len(right)))
-    columns = np.ascontiguousarray(right.T)
+    panels = _panels(right)
 
     def work(start: int, stop: int) -> None:
-        table = np.empty((min(rows_at_once, stop - start), len(right)), np.float32)
-        for first in range(start, stop, rows_at_once):
-            last = min(first + rows_at_once, stop)
-            scores = np.matmul(left[first:last], columns, out=table[: last - first])
-            _exclude(scores, indptr[first : last + 1], indices)
-            _keep_largest(scores, positions[first:last], products[first:last])
+        block = np.zeros((left.shape[1], _ROWS_AT_ONCE), np.float32)
+        for first in range(start * _ROWS_AT_ONCE, min(stop * _ROWS_AT_ONCE, len(left)), _ROWS_AT_ONCE):
+            last = min(first + _ROWS_AT_ONCE, len(left))
+            block[:, : last - first] = left[first:last].T
+            rows = slice(first, last)
+            _search(block, panels, len(right), indptr[first : last + 1], indices, positions[rows], products[rows])
 
     if k > 0:
-        in_threads(work, np.arange(len(left) + 1), threads)
+        in_threads(work, np.arange(-(-len(left) // _ROWS_AT_ONCE) + 1), threads)
     return positions, products
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _exclude(scores, indptr, indices):  # type: ignore[no-untyped-def]
-    for row in range(len(scores)):
-        for entry in range(indptr[row], indptr[row + 1]):
-            scores[row, indices[entry]] = -np.inf
+def _panels(right: Floats) -> NDArray[np.float32]:
+    """The transpose of a matrix, cut into panels of some columns each, the last one filled up with zeros."""
+    n_panels = -(-len(right) // _PANEL)
+    filled = np.zeros((n_panels * _PANEL, right.shape[1]), np.float32)
+    filled[: len(right)] = right
+    return np.ascontiguousarray(filled.reshape(n_panels, _PANEL, right.shape[1]).transpose(0, 2, 1))
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _keep_largest(scores, positions, products):  # type: ignore[no-untyped-def]
-    """A heap of the k best so far, its root the worst of them; then the heap is taken down, worst first."""
-    k = positions.shape[1]
-    for row in range(len(scores)):
+def _search(block, panels, n_columns, indptr, indices, positions, products):  # type: ignore[no-untyped-def]
+    """Go through the panels with a heap of the k best so far for each row, its root the worst of them.
+
+    In the end the heaps are taken down, worst first.
+    """
+    n_rows, k = positions.shape
+    scores = np.empty((block.shape[1], _PANEL), np.float32)
+    seen = indptr[:-1].copy()
+    for panel in range(len(panels)):
+        scores[:] = 0
+        add_to_panel(scores, block, panels[panel])
+        start, stop = panel * _PANEL, min((panel + 1) * _PANEL, n_columns)
+        for row in range(n_rows):
+            while seen[row] < indptr[row + 1] and indices[seen[row]] < stop:
+                scores[row, indices[seen[row]] - start] = -np.inf
+                seen[row] += 1
+            for position in range(start, stop):
+                score = scores[row, position - start]
+                if score > products[row, 0]:  # an equal score at a later position does not count
+                    _replace_root(positions[row], products[row], k, position, score)
+    for row in range(n_rows):
         heap, values = positions[row], products[row]
-        for position in range(scores.shape[1]):
-            score = scores[row, position]
-            if score > values[0]:  # an equal score at a later position does not count
-                _replace_root(heap, values, k, position, score)
         for size in range(k - 1, 0, -1):
             position, score = heap[size], values[size]
             heap[size], values[size] = heap[0], values[0]

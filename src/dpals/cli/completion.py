@@ -1,0 +1,31 @@
+"""``dpals completion``: the Tab key."""
+
+import click
+
+_INSTALL = {
+    "bash": """eval "$(dpals completion bash)"  in ~/.bashrc""",
+    "zsh": """eval "$(dpals completion zsh)"  in ~/.zshrc, below compinit""",
+    "fish": "dpals completion fish > ~/.config/fish/completions/dpals.fish",
+}
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(list(_INSTALL)))
+def command(shell: str) -> None:
+    """Print what makes the Tab key complete commands, options and files of dpals in your shell.
+
+    To have it in every new shell:
+
+    \b
+        bash    eval "$(dpals completion bash)"  in ~/.bashrc
+        zsh     eval "$(dpals completion zsh)"  in ~/.zshrc, below compinit
+        fish    dpals completion fish > ~/.config/fish/completions/dpals.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from dpals.cli import dpals
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(f"# To have this in every new shell: {_INSTALL[shell]}")
+    click.echo(kind(dpals, {}, "dpals", "_DPALS_COMPLETE").source())

@@ -1,0 +1,55 @@
+"""What went wrong, in one sentence and in the words of the command."""
+
+import errno
+import re
+
+_EXPECTED = (OSError, RuntimeError, ValueError, MemoryError)
+_LIBRARIES = ("polars", "safetensors", "safetensors_rust", "zlib", "sqlite3")
+"""Their errors say what is wrong with a file or a disk; with anything else it is a bug, and its trace is wanted."""
+
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+_WORDS = {
+    r'on_bad_rows="(\w+)"': r"--on-bad-rows \1",
+    r"rating_range=\(lowest, highest\)": "--rating-range LOW HIGH",
+    r"rating_range=\(([\d.]+), ([\d.]+)\)": r"--rating-range \1 \2",
+    r"\(implicit=True where a table is read\)": "(--implicit)",
+    r"^mean_ratings\b": "--mean-ratings",
+    r'\bids="(\w+)"': r"--ids \1",
+    r"\b(user|item|rating|timestamp)=\.\.\. Columns": r"--\1 COLUMN. Columns",
+    r"\b(user|item|rating|timestamp)=\.\.\.": r"--\1 COLUMN",
+}
+"""How the library's arguments are called on the command line."""
+
+
+def in_one_sentence(problem: Exception) -> str | None:
+    """What to tell the user; None for what must be a bug.
+
+    Examples
+    --------
+    >>> in_one_sentence(OSError(28, "No space left on device", "recs.csv"))
+    'the disk is full, or a limit is reached (No space left on device: recs.csv). Free some space and run this again'
+    >>> in_one_sentence(ValueError("no column looks like the item. Say which it is with item=..."))
+    'no column looks like the item. Say which it is with --item COLUMN'
+    >>> in_one_sentence(TypeError("unexpected"))
+    """
+    if not isinstance(problem, _EXPECTED) and type(problem).__module__.split(".")[0] not in _LIBRARIES:
+        return None
+    if isinstance(problem, MemoryError):
+        return "this does not fit in memory. Close other programs, or use a machine with more of it"
+    text = str(problem).strip().split("\n")[0]
+    if isinstance(problem, OSError) and problem.strerror:
+        text = problem.strerror + (f": {problem.filename}" if problem.filename else "")
+    if _number(problem) in _NO_SPACE:
+        return f"the disk is full, or a limit is reached ({text}). Free some space and run this again"
+    for theirs, ours in _WORDS.items():
+        text = re.sub(theirs, ours, text)
+    return text
+
+
+def _number(problem: Exception) -> int | None:
+    """The system's number of an error. polars has it in its text only."""
+    if isinstance(problem, OSError) and problem.errno is not None:
+        return problem.errno
+    found = re.search(r"\(os error (\d+)\)", str(problem))
+    return int(found[1]) if found else None

@@ -1,0 +1,173 @@
+"""``dpals recommend``: items for every user of a file."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Unpack
+
+import click
+
+from dpals.cli.common import (
+    bad_rows_option,
+    column_options,
+    history_option,
+    ids_option,
+    json_option,
+    messages,
+    model_argument,
+    output_option,
+    quiet_option,
+)
+
+if TYPE_CHECKING:
+    from dpals.history import ColumnNames
+    from dpals.intake.columns import Columns
+    from dpals.intake.parts import HistoryParts
+    from dpals.model import FactorModel
+    from dpals.serving import Recommended
+
+_ENDINGS = (".parquet", ".csv", ".jsonl")
+
+
+@click.command("recommend")
+@model_argument
+@history_option
+@click.option("-k", default=20, show_default=True, type=click.IntRange(1), help="How many items for each user.")
+@output_option("Write to this file, .parquet, .csv or .jsonl. By default CSV on standard output.")
+@click.option("--user-id", "users", multiple=True, metavar="ID", help="For this user only; may be repeated.")
+@click.option("--include-seen", is_flag=True, help="Recommend what is in a user's history as well.")
+@column_options
+@ids_option
+@bad_rows_option
+@json_option
+@quiet_option
+def command(
+    model: Path,
+    history: Path,
+    k: int,
+    output: Path | None,
+    users: tuple[str, ...],
+    include_seen: bool,
+    as_json: bool,
+    quiet: bool,
+    ids: Any,
+    on_bad_rows: Any,
+    **columns: Unpack["ColumnNames"],
+) -> None:
+    """Recommend items to every user of a history, from MODEL and the user's own rows of the history.
+
+    The users may be new to the model. Items that it does not know are left out and counted. What is recommended to a
+    user comes from that user's own history: it is for that user only.
+
+    \b
+    Examples:
+        dpals recommend model/ --history ratings.csv -o recommended.parquet
+        dpals recommend model/ --history ratings.csv --user-id 42 -k 5
+
+    The result is a table with the columns user, rank (1 is best), item and score, where user and item are called as in
+    the history; with --json, or in .jsonl, a line {"user": ..., "items": [...], "scores": [...]} for each user. Users
+    come in the order of their ids, numbers by size and text by its characters, each with the best item first.
+
+    Histories larger than memory are sorted in temporary files: beside the output, or without -o in the system's folder
+    for such files (TMPDIR). They are removed in the end.
+    """
+    _check_output(output, history, as_json)
+    from dpals.history import wanted_columns
+    from dpals.intake.parts import history_parts
+    from dpals.intake.rows import BadRows
+    from dpals.model import load
+    from dpals.progress import progress_bar
+
+    loaded, console = load(model), messages(quiet)
+    with ExitStack() as stack:
+        with progress_bar(f"Reading {history.name}", not quiet) as said:
+            read = history_parts(
+                history,
+                wanted_columns(loaded.rating_range, columns),
+                rating_range=loaded.rating_range,
+                catalogue=loaded.items,
+                bad=BadRows(on_bad_rows, "drop"),
+                user_ids=ids,
+                only=users,
+                folder=output.parent if output else None,
+                progress=lambda rows: said(rows, None),
+            )
+            parts = stack.enter_context(read)
+        write = stack.enter_context(_output(output, as_json, parts.columns))
+        n_users = _recommend(loaded, parts, k, not include_seen, write, bar=not quiet and not _seen_on_screen(output))
+    if output is not None:
+        console.print(f"Recommendations for {n_users:,} users are in {output}.", markup=False)
+    if parts.report.rows_dropped:
+        console.print(f"{history}: {parts.report}.", markup=False)
+
+
+def _recommend(
+    model: "FactorModel",
+    parts: "HistoryParts",
+    k: int,
+    exclude_seen: bool,
+    write: Callable[["Recommended"], None],
+    bar: bool,
+) -> int:
+    """Write recommendations for all users; how many they are."""
+    from dpals.progress import progress_bar
+    from dpals.serving import recommend_in_blocks
+
+    done = n_users = 0
+    with progress_bar("Recommending", bar) as said:
+        for block in recommend_in_blocks(model, parts, min(k, len(model.items)), exclude_seen):
+            write(block)
+            n_users, done = n_users + len(block.users), done + block.n_ratings
+            said(done, parts.n_rows)
+    return n_users
+
+
+def _seen_on_screen(output: Path | None) -> bool:
+    """Whether the results go to a terminal, where a bar would be in their way."""
+    return output is None and sys.stdout.isatty()
+
+
+def _check_output(output: Path | None, history: Path, as_json: bool) -> None:
+    if output is None:
+        return
+    if output.suffix not in _ENDINGS:
+        raise click.BadParameter(f"{output.name!r} must end in {' or '.join(_ENDINGS)}", param_hint="-o")
+    if as_json and output.suffix != ".jsonl":
+        raise click.UsageError("--json is for standard output: give -o FILE.jsonl to have it in a file")
+    if output.exists() and output.samefile(history):
+        raise click.BadParameter("this would overwrite the history", param_hint="-o")
+
+
+@contextmanager
+def _output(path: Path | None, as_json: bool, columns: "Columns") -> Iterator[Callable[["Recommended"], None]]:
+    """Where blocks go: to standard output as they come, or to a file that gets its name when it is complete."""
+    from dpals.files import draft
+    from dpals.growing_parquet import GrowingParquet
+    from dpals.serving import names_in_table
+
+    names = names_in_table(columns)
+    if path is None:
+        yield _as_text(sys.stdout.buffer, as_json, names)
+        sys.stdout.buffer.flush()
+        return
+    with draft(path) as place:
+        if path.suffix == ".parquet":
+            with GrowingParquet(place) as file:
+                yield lambda block: file.write(block.table(*names))
+        else:
+            with place.open("wb") as stream:
+                yield _as_text(stream, path.suffix == ".jsonl", names)
+
+
+def _as_text(stream: IO[bytes], as_json: bool, names: tuple[str, str]) -> Callable[["Recommended"], None]:
+    """A function that writes a block as lines of CSV, below a header, or of JSON."""
+    header = True
+
+    def write(block: "Recommended") -> None:
+        nonlocal header
+        text = block.lists().write_ndjson() if as_json else block.table(*names).write_csv(include_header=header)
+        stream.write(text.encode())
+        header = False
+
+    return write

@@ -1,0 +1,78 @@
+"""``dpals similar``: items that are like an item."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpals.cli.common import json_option, model_argument
+
+if TYPE_CHECKING:
+    from dpals.model import FactorModel
+
+
+@click.command("similar")
+@model_argument
+@click.argument("item")
+@click.option("-k", default=10, show_default=True, type=click.IntRange(1), help="How many items to show.")
+@json_option
+def command(model: Path, item: str, k: int, as_json: bool) -> None:
+    """Show the items of MODEL that are most like ITEM, with the cosine of their factors: 1 is the same direction.
+
+    They come from the model alone and can be shown to anyone. Items that the model has learnt nothing about are left
+    out.
+
+    \b
+    Examples:
+        dpals similar model/ 50
+        dpals similar model/ Casablanca -k 5 --json
+
+    Put `--` before an ITEM that begins with a dash: dpals similar model/ -- -7
+    """
+    from dpals.model import load
+
+    loaded = load(model)
+    if loaded.rank == 0:
+        raise ValueError(f"{model} holds biases and no factors, so it cannot say which items are alike")
+    ids, cosines = loaded.similar_items(_id_of(item, loaded), k)
+    if as_json:
+        import json
+
+        rows = zip(ids.tolist(), cosines.tolist(), strict=True)
+        click.echo(json.dumps([{"item": name, "cosine": round(cosine, 6)} for name, cosine in rows], indent=2))
+        return
+    for name, cosine in zip(ids.tolist(), cosines.tolist(), strict=True):
+        click.echo(f"{cosine:7.4f}  {name}")
+
+
+def _id_of(item: str, model: "FactorModel") -> Any:
+    """The id that was meant, an integer or text as in the catalogue."""
+    from dpals.intake.ids import is_text, positions
+
+    known = model.items.tolist()
+    if is_text(model.items):
+        import numpy as np
+
+        if positions(model.items, np.array([item], model.items.dtype))[0] >= 0:
+            return item
+        raise ValueError(f"the model has no item {item!r}. {_advice(item, known)}")
+    try:
+        number = int(item)
+    except ValueError:
+        raise ValueError(f"items are integers here, {known[0]} for one, and {item!r} is not") from None
+    if number not in known:
+        raise ValueError(f"the model has no item {number}. Its items are numbers from {min(known)} to {max(known)}")
+    return number
+
+
+def _advice(item: str, known: list[str]) -> str:
+    """Ids that may have been meant: spelled nearly the same, or with the text in them."""
+    from difflib import get_close_matches
+
+    lower: dict[str, str] = {}
+    for name in known:
+        lower.setdefault(name.lower(), name)
+    close = get_close_matches(item.lower(), lower, n=3) or [name for name in lower if item.lower() in name][:3]
+    if close:
+        return f"Did you mean {' or '.join(repr(lower[name]) for name in close)}?"
+    return f"Its ids look like {', '.join(map(repr, known[:3]))}"

@@ -1,0 +1,34 @@
+"""``dpals statement``: what a model promises."""
+
+from pathlib import Path
+
+import click
+
+from dpals.cli.common import json_option, model_argument, output_option, text_to
+
+
+@click.command("statement")
+@model_argument
+@click.option("--html", "as_html", is_flag=True, help="Print it as a page for the browser.")
+@json_option
+@output_option("Write it to this file.")
+def command(model: Path, as_html: bool, as_json: bool, output: Path | None) -> None:
+    """Print the privacy statement of MODEL, a folder that `dpals fit` wrote.
+
+    It says what is promised, to whom, at what cost, what was declared public, and what is not promised. A reviewer
+    should need nothing else.
+
+    \b
+    Examples:
+        dpals statement model/
+        dpals statement model/ --html -o privacy.html
+    """
+    from dpals.model import load
+
+    if as_html and as_json:
+        raise click.UsageError("give --html or --json, not both")
+    privacy = load(model).privacy
+    if privacy is None:
+        raise ValueError(f"{model} has no privacy statement: it was trained without privacy and protects nobody")
+    text = privacy.to_html() if as_html else privacy.to_json() if as_json else str(privacy)
+    text_to(output, text)

@@ -1,0 +1,77 @@
+"""The command as a process, and small models and histories for it to work on."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dpals
+
+COMMAND = Path(sys.executable).with_name("dpals")
+ENVIRONMENT = {**os.environ, "COLUMNS": "120"}
+
+
+def run(*arguments, cwd=None, **more):
+    """Run dpals to its end; standard output and error are text."""
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**ENVIRONMENT, **more.pop("env", {})},
+        **more,
+    )
+
+
+def refused(result, *words, code=1):
+    """A command that failed as it should: one sentence, no trace."""
+    assert result.returncode == code, result.stderr
+    assert "Traceback" not in result.stderr
+    if code == 1:
+        assert result.stderr.count("\n") == 1, result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where things are."""
+
+    private: Path
+    """A model of ratings under privacy, with numbers for items."""
+    titled: Path
+    """One without privacy, with film titles for items."""
+    implicit: Path
+    """A model of implicit feedback without factors."""
+    history: Path
+    """Ratings of 300 users on the items of the first model and 20 others, in random order, columns uid and film."""
+    test: Path
+    """Other ratings of the same users and of three newcomers."""
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory) -> Files:
+    folder = tmp_path_factory.mktemp("cli")
+    ratings = dpals.simulate.movielens_like(300, 120, 40, seed=3)
+    known = ratings.items[:100]
+    frame = pl.DataFrame(
+        {"uid": ratings.users[ratings.rows] * 7 - 50, "film": ratings.items[ratings.indices], "stars": ratings.values}
+    ).sample(fraction=1.0, shuffle=True, seed=4)
+    facts = {"rating_range": (0.5, 5.0), "catalogue": known, "on_unknown_items": "drop"}
+    trained = dpals.Ratings.from_frame(frame, user="uid", item="film", **facts)
+    dpals.PooledDPALS(epsilon=5, delta=1e-5, rank=3, steps=1).fit(trained).save(folder / "private")
+    titled = dpals.simulate.movielens_like(300, 120, 40, seed=3, titles=True)
+    dpals.ALS(rank=4, steps=2).fit(titled).save(folder / "titled")
+    pairs = dpals.Ratings.from_arrays(trained.users[trained.rows], trained.items[trained.indices], catalogue=known)
+    dpals.Popularity(epsilon=5, delta=1e-5).fit(pairs).save(folder / "implicit")
+    is_test = np.random.default_rng(5).random(frame.height) < 0.2
+    frame.filter(~is_test).write_csv(folder / "history.csv")
+    newcomers = pl.DataFrame({"uid": [9001, 9002, 9003], "film": [1, 2, 3], "stars": [4, 4, 4]}, schema=frame.schema)
+    pl.concat([frame.filter(is_test), newcomers]).write_csv(folder / "test.csv")
+    return Files(*(folder / name for name in ("private", "titled", "implicit", "history.csv", "test.csv")))
