@@ -15,3 +15,7 @@ class InputError(ValueError):
     mixed id types:
     2 is an integer but the ids before it are text. Make them all integers or all text
     """
+
+
+class RangeMissingError(InputError):
+    """Ratings without the declaration of their scale, which cannot be inferred."""

@@ -32,7 +32,7 @@ def film_titles(factors: NDArray[np.floating]) -> list[str]:
     """
     strength = np.zeros((len(factors), len(KINDS)))
     first = factors[:, : len(KINDS) // 2]
-    strength[:, : 2 * first.shape[1]] = np.stack([first, -first], axis=2).reshape(len(factors), -1)
+    strength[:, : 2 * first.shape[1]] = np.stack([first, -first], axis=2).reshape(len(factors), 2 * first.shape[1])
     names = {kind: _names(nouns.split()) for kind, nouns in KINDS.items()}
     used = dict.fromkeys(KINDS, 0)
     titles = []

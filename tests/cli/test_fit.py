@@ -293,4 +293,4 @@ def test_the_same_model_as_in_python_apart_from_the_noise(file, tmp_path):
     expected = dpals.ItemMean(1e6, 1e-6).fit(ratings).model_
     model = dpals.load(tmp_path / "model")
     assert np.array_equal(model.items, expected.items)
-    np.testing.assert_allclose(model.item_biases, expected.item_biases, atol=1e-3)
+    np.testing.assert_allclose(model.item_biases, expected.item_biases, atol=0.01)

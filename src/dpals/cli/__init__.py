@@ -69,7 +69,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 def dpals() -> None:
     """Train recommenders from people's ratings without exposing any person.
 
-    Start with `dpals quickstart`. Every command explains itself: `dpals recommend --help`.
+    Start with `dpals quickstart`. Every command explains itself with --help.
     """
 
 

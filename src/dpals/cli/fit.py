@@ -290,6 +290,7 @@ def _check_output(output: Path, overwrite: bool) -> None:
 
 
 def _read(path: Path, catalogue: Path | None, rating_range: tuple[float, float] | None, **columns: Any) -> "Ratings":
+    from dpals.errors import RangeMissingError
     from dpals.io import read_ratings
 
     items: list[str] | list[int] | None = None
@@ -297,4 +298,10 @@ def _read(path: Path, catalogue: Path | None, rating_range: tuple[float, float] 
         items = [line for line in catalogue.read_text(encoding="utf-8").splitlines() if line]
         if all(item.lstrip("-").isdigit() for item in items):
             items = [int(item) for item in items]
-    return read_ratings(path, rating_range=rating_range, catalogue=items, **columns)
+    try:
+        return read_ratings(path, rating_range=rating_range, catalogue=items, **columns)
+    except RangeMissingError:
+        raise click.UsageError(
+            f"{path.name} has ratings: declare their scale with --rating-range LOW HIGH, for example 0.5 5, to be "
+            "known without looking at the data; or ignore them with --implicit"
+        ) from None

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Unpack
 
@@ -23,6 +23,8 @@ from dpals.cli.common import (
 if TYPE_CHECKING:
     from dpals.history import ColumnNames
     from dpals.intake.columns import Columns
+    from dpals.intake.parts import HistoryParts
+    from dpals.model import FactorModel
     from dpals.serving import Recommended
 
 _ENDINGS = (".parquet", ".csv", ".jsonl")
@@ -71,17 +73,13 @@ def command(
     for such files (TMPDIR). They are removed in the end.
     """
     _check_output(output, history, as_json)
-    from contextlib import ExitStack
-
     from dpals.history import wanted_columns
     from dpals.intake.parts import history_parts
     from dpals.intake.rows import BadRows
     from dpals.model import load
     from dpals.progress import progress_bar
-    from dpals.serving import recommend_in_blocks
 
-    loaded = load(model)
-    console = messages(quiet)
+    loaded, console = load(model), messages(quiet)
     with ExitStack() as stack:
         with progress_bar(f"Reading {history.name}", not quiet) as said:
             read = history_parts(
@@ -96,18 +94,38 @@ def command(
                 progress=lambda rows: said(rows, None),
             )
             parts = stack.enter_context(read)
-        done = n_users = 0
-        beside_results = output is None and sys.stdout.isatty()
-        with progress_bar("Recommending", not quiet and not beside_results) as said:
-            write = stack.enter_context(_output(output, as_json, parts.columns))
-            for block in recommend_in_blocks(loaded, parts, min(k, len(loaded.items)), not include_seen):
-                write(block)
-                n_users, done = n_users + len(block.users), done + block.n_ratings
-                said(done, parts.n_rows)
+        write = stack.enter_context(_output(output, as_json, parts.columns))
+        n_users = _recommend(loaded, parts, k, not include_seen, write, bar=not quiet and not _seen_on_screen(output))
     if output is not None:
         console.print(f"Recommendations for {n_users:,} users are in {output}.", markup=False)
     if parts.report.rows_dropped:
         console.print(f"{history}: {parts.report}.", markup=False)
+
+
+def _recommend(
+    model: "FactorModel",
+    parts: "HistoryParts",
+    k: int,
+    exclude_seen: bool,
+    write: Callable[["Recommended"], None],
+    bar: bool,
+) -> int:
+    """Write recommendations for all users; how many they are."""
+    from dpals.progress import progress_bar
+    from dpals.serving import recommend_in_blocks
+
+    done = n_users = 0
+    with progress_bar("Recommending", bar) as said:
+        for block in recommend_in_blocks(model, parts, min(k, len(model.items)), exclude_seen):
+            write(block)
+            n_users, done = n_users + len(block.users), done + block.n_ratings
+            said(done, parts.n_rows)
+    return n_users
+
+
+def _seen_on_screen(output: Path | None) -> bool:
+    """Whether the results go to a terminal, where a bar would be in their way."""
+    return output is None and sys.stdout.isatty()
 
 
 def _check_output(output: Path | None, history: Path, as_json: bool) -> None:

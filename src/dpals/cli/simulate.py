@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dpals.cli.common import json_option, quiet_option, writable
+from dpals.cli.common import json_option, quiet_option, writable, write_ratings
 
 
 @click.command("simulate")
@@ -33,23 +33,10 @@ def command(
     """
     if path.suffix not in (".csv", ".parquet"):
         raise click.BadParameter(f"{path.name!r} must end in .csv or .parquet", param_hint="PATH")
-    import numpy as np
-    import polars as pl
-
-    from dpals.files import draft
     from dpals.simulate import movielens_like
 
     ratings = movielens_like(users, items, mean_ratings, seed=seed, titles=titles)
-    names = pl.Series(ratings.items.tolist() if titles else ratings.items)
-    frame = pl.DataFrame(
-        {
-            "user": np.repeat(ratings.users, np.diff(ratings.indptr)),
-            "item": names.gather(ratings.indices),
-            "rating": ratings.values,
-        }
-    )
-    with draft(path) as place:
-        frame.write_csv(place) if path.suffix == ".csv" else frame.write_parquet(place)
+    write_ratings(ratings, path)
     if as_json:
         import json
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dpals.errors import InputError
+from dpals.errors import InputError, RangeMissingError
 from dpals.intake.coding import GrowingArray, IdCoder, IdMeaning
 from dpals.intake.ids import Place, id_array, is_text, positions
 from dpals.intake.rows import BadRows, Batch, Source
@@ -137,7 +137,7 @@ def checked_range(rating_range: Range | None, *, has_ratings: bool) -> Range | N
             raise InputError("there are no ratings, so rating_range has no meaning: leave it out")
         return None
     if rating_range is None:
-        raise InputError(
+        raise RangeMissingError(
             "ratings need rating_range=(lowest, highest), for example rating_range=(0.5, 5.0): the bounds of "
             "the scale, known without looking at the data. They are not inferred, because the smallest and the "
             "largest rating in the data would leak who is in it. For implicit feedback, who saw what, leave "
