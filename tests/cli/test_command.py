@@ -50,6 +50,10 @@ def test_help_is_quick():
     assert min(seconds) < 0.4
 
 
+def test_a_misspelled_command_is_corrected():
+    assert "Did you mean 'recommend'?" in run("recomend").stderr
+
+
 def test_version():
     assert run("--version").stdout.strip() == f"dpals {dpals.__version__}"
 

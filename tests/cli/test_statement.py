@@ -12,9 +12,11 @@ def test_text_json_and_html(files, tmp_path):
     privacy = dpals.load(files.private).privacy
     assert run("statement", files.private).stdout == f"{privacy}\n"
     assert json.loads(run("statement", files.private, "--json").stdout) == json.loads(privacy.to_json())
-    result = run("statement", files.private, "--html", "-o", "page.html", cwd=tmp_path)
-    assert (result.returncode, result.stdout) == (0, "")
-    assert (tmp_path / "page.html").read_text() == f"{privacy.to_html()}\n"
+    page = run("statement", files.private, "--html").stdout
+    assert page == f"{privacy.to_html()}\n"
+    result = run("statement", files.private, "-o", "page.html", cwd=tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert (tmp_path / "page.html").read_text() == page
 
 
 def test_no_privacy_no_statement(files):

@@ -49,6 +49,19 @@ class _Commands(click.Group):
         command: click.Command = import_module(f"dpals.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as mistake:
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            if not close:
+                raise
+            raise click.UsageError(f"{mistake.message} Did you mean {close[0]!r}?", ctx) from mistake
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self.list_commands(ctx)))
         for section, commands in _SECTIONS.items():
@@ -86,9 +99,6 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
         sys.exit(1)
-    except BrokenPipeError:  # whoever read the output has seen enough
-        _forget_output()
-        sys.exit(1)
     except Exception as problem:
         from dpals.cli.problems import in_one_sentence
 
@@ -102,10 +112,3 @@ def main() -> None:
 def _stop(signum: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
     """End at SIGTERM as at Ctrl-C: whatever is half done is taken back."""
     raise KeyboardInterrupt
-
-
-def _forget_output() -> None:
-    """Let Python end without another try to write what nobody reads."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,7 +11,7 @@ from dpals.cli.common import json_option, model_argument, output_option, text_to
 @model_argument
 @click.option("--html", "as_html", is_flag=True, help="Print it as a page for the browser.")
 @json_option
-@output_option("Write it to this file.")
+@output_option("Write it to this file: a page if it ends in .html, JSON if it ends in .json, or else text.")
 def command(model: Path, as_html: bool, as_json: bool, output: Path | None) -> None:
     """Print the privacy statement of MODEL, a folder that `dpals fit` wrote.
 
@@ -21,7 +21,7 @@ def command(model: Path, as_html: bool, as_json: bool, output: Path | None) -> N
     \b
     Examples:
         dpals statement model/
-        dpals statement model/ --html -o privacy.html
+        dpals statement model/ -o privacy.html
     """
     from dpals.model import load
 
@@ -30,5 +30,7 @@ def command(model: Path, as_html: bool, as_json: bool, output: Path | None) -> N
     privacy = load(model).privacy
     if privacy is None:
         raise ValueError(f"{model} has no privacy statement: it was trained without privacy and protects nobody")
+    ending = "" if output is None or as_html or as_json else output.suffix
+    as_html, as_json = as_html or ending == ".html", as_json or ending == ".json"
     text = privacy.to_html() if as_html else privacy.to_json() if as_json else str(privacy)
     text_to(output, text)
