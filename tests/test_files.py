@@ -16,13 +16,18 @@ def test_a_file_appears_whole(tmp_path):
     assert os.listdir(tmp_path) == ["numbers"]
 
 
+def half_write(path, problem):
+    with draft(path) as place:
+        place.write_bytes(b"ne")
+        raise problem
+
+
 @pytest.mark.parametrize("problem", [OSError, KeyboardInterrupt])
 def test_what_was_there_stays_where_writing_fails(tmp_path, problem):
     path = tmp_path / "numbers"
     path.write_bytes(b"old")
-    with pytest.raises(problem), draft(path) as place:
-        place.write_bytes(b"ne")
-        raise problem
+    with pytest.raises(problem):
+        half_write(path, problem)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["numbers"]
 

@@ -1,6 +1,5 @@
 """The command as a process, with real files."""
 
-import json
 import os
 import subprocess
 import sys
@@ -96,47 +95,3 @@ def test_work_that_cannot_be_done_exits_with_1_and_says_why(arguments, message, 
     assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert os.listdir(tmp_path) == []
-
-
-def test_quickstart_trains_compares_and_states(tmp_path):
-    result = run("quickstart", "--users", 2_000, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    for word in (
-        "simulated",
-        "global mean",
-        "user mean",
-        "PrivateBiases, epsilon 1",
-        "PooledDPALS, epsilon 1",
-        "Privacy statement",
-        "Not covered",
-    ):
-        assert word in result.stdout
-    page = (tmp_path / "quickstart" / "privacy.html").read_text()
-    assert "epsilon = 1 at delta = 1e-06" in page
-    assert "NOT PRIVATE" not in page
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    ledger = dpals.Ledger(tmp_path / "ledger.db")
-    ledger.declare("films", epsilon=1.0, delta=1e-6)
-    ledger.spend("films", "item counts", cost=10**17)
-    return ledger
-
-
-def test_ledger_show(ledger):
-    text = run("ledger", "show", ledger.path).stdout
-    for word in ("films: item counts", "spent in all", "allowed", "epsilon 1.0, delta 1e-06"):
-        assert word in text
-    entries = json.loads(run("ledger", "show", ledger.path, "--json").stdout)
-    assert [entry["kind"] for entry in entries] == ["budget", "spend"]
-    assert entries[1]["cost"] == 10**17
-
-
-def test_ledger_verify(ledger):
-    assert ledger.verify() in run("ledger", "verify", ledger.path).stdout
-    ledger.path.write_bytes(b"scribble")
-    for action in ("verify", "show"):
-        result = run("ledger", action, ledger.path)
-        assert result.returncode == 1
-        assert "cannot be trusted" in result.stderr

@@ -5,10 +5,9 @@ import os
 
 import pytest
 from matplotlib.image import imread
+from tests.cli.conftest import run
 
 import dpals
-
-from tests.cli.conftest import run
 
 
 @pytest.fixture(scope="module")

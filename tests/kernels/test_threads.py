@@ -17,14 +17,24 @@ def test_all_cores_by_default():
         assert thread_count() == os.cpu_count()
 
 
-def test_a_limit_holds_inside_and_ends_after_an_error():
-    with pytest.raises(RuntimeError), limited_threads(1):
+def test_a_limit_holds_inside():
+    with limited_threads(1):
         assert thread_count() == 1
         assert blas_threads() <= {1}
         with limited_threads(3):
             assert thread_count() == 3
         assert thread_count() == 1
+    assert thread_count() == os.cpu_count()
+
+
+def fail_with_one_thread():
+    with limited_threads(1):
         raise RuntimeError
+
+
+def test_a_limit_ends_with_an_error():
+    with pytest.raises(RuntimeError):
+        fail_with_one_thread()
     assert thread_count() == os.cpu_count()
 
 

@@ -194,6 +194,10 @@ class _Run:
             spent, allowance = book.spent(self.dataset), book.allowance(self.dataset)
             limit = "no budget is declared" if allowance is None else f"its budget is mu {mu_of(allowance):.4g}"
             say(f"Spent on {self.dataset!r} before: mu {mu_of(spent):.4g}; {limit}.")
+            others = sorted({entry.dataset for entry in book.entries()} - {self.dataset})
+            if others:
+                names = ", ".join(map(repr, others))
+                say(f"Note: it also knows {names}. For ratings of the same people, --dataset makes spends add up.")
 
     def train(self, data: "Ratings", fresh: bool, threads: int | None, progress: bool) -> dict[str, Any]:
         """Train, save, and say in numbers what came out."""
