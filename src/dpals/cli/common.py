@@ -38,7 +38,7 @@ ids_option = click.option(
     default="auto",
     show_default=True,
     type=click.Choice(["auto", "integer", "string"]),
-    help="What user ids in a text file are; auto goes by the first.",
+    help="What ids in a text file are; auto goes by the first.",
 )
 
 

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpals.cli.common import column_options, json_option, messages, quiet_option, warnings_shown
+from dpals.cli.common import (
+    bad_rows_option,
+    column_options,
+    ids_option,
+    json_option,
+    messages,
+    quiet_option,
+    warnings_shown,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,13 +85,8 @@ NOT_PRIVATE = {"als": "ALS", "stagewise-als": "StagewiseALS", "trace-norm": "Tra
 @click.option("--fresh", is_flag=True, help="Start over where a run was broken off. What it spent stays spent.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is in MODEL.")
 @click.option("--threads", type=click.IntRange(1), help="How many to use; all cores by default.")
-@click.option(
-    "--on-bad-rows",
-    default="error",
-    show_default=True,
-    type=click.Choice(["error", "drop"]),
-    help="Refuse a file with unusable rows, or drop and count them.",
-)
+@ids_option
+@bad_rows_option
 @click.option("--dry-run", is_flag=True, help="Check everything and say what would be spent; spend nothing.")
 @column_options
 @json_option

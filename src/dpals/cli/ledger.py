@@ -70,11 +70,11 @@ def declare(path: Path, dataset: str, epsilon: float, delta: float) -> None:
 
     From then on, a training that would exceed it is refused before it spends anything. The last declaration counts.
     """
-    from dpals.release.accounting import mu, mu_of
+    from dpals.release.accounting import Budget, mu_of
     from dpals.release.ledger import Ledger
 
-    allowed = mu(epsilon, delta)
+    budget = Budget(epsilon, delta)  # wrong numbers are refused before a ledger is made
     ledger = Ledger(path)
     ledger.declare(dataset, epsilon, delta)
     spent = mu_of(ledger.spent(dataset))
-    click.echo(f"{dataset}: mu {allowed:.6g} allowed in all, mu {spent:.6g} spent so far")
+    click.echo(f"{dataset}: mu {budget.mu:.6g} allowed in all, mu {spent:.6g} spent so far")
