@@ -9,10 +9,11 @@ import click
 
 _SECTIONS = {
     "Start": {
-        "quickstart": "Simulate ratings, train a private model, print its privacy statement.",
+        "quickstart": "Simulate people, train with and without privacy, compare, recommend.",
     },
     "Use": {
         "fit": "Train a private model on a file of ratings.",
+        "split": "Split a file of ratings into one to train on and one to test with.",
         "evaluate": "Measure how well a model predicts ratings it has not seen.",
         "recommend": "Recommend items to every user of a file.",
         "similar": "Show the items that are most like an item.",

@@ -89,7 +89,7 @@ def messages(quiet: bool) -> "Console":
 
 
 def write_ratings(ratings: "Ratings", path: Path) -> None:
-    """Write columns user, item and rating to a .csv or .parquet file."""
+    """Write columns user, item and, unless it is implicit feedback, rating to a .csv or .parquet file."""
     import polars as pl
 
     from dpals.files import draft
@@ -97,9 +97,8 @@ def write_ratings(ratings: "Ratings", path: Path) -> None:
     columns = {
         "user": pl.Series(ratings.users.tolist())[ratings.rows],
         "item": pl.Series(ratings.items.tolist())[ratings.indices],
-        "rating": ratings.values,
     }
-    frame = pl.DataFrame(columns)
+    frame = pl.DataFrame(columns if ratings.values is None else {**columns, "rating": ratings.values})
     with draft(path) as place:
         frame.write_csv(place) if path.suffix == ".csv" else frame.write_parquet(place)
 

@@ -1,6 +1,7 @@
 """``dpals quickstart``: the main job on simulated data, in a minute."""
 
 import json
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,7 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     click.echo(
         f"\nWho took part in training the model is protected by epsilon {privacy.epsilon:.3g} at delta "
         f"{privacy.delta:g}: an attacker\nwho wrongly suspects 1% of all others recognises at most "
-        f"{privacy.attack_power:.1%} of those who did."
+        f"{math.ceil(1000 * privacy.attack_power) / 10:.1f}% of those who did."
     )
     click.echo(_FILES.format(output=output))
 
@@ -262,8 +263,9 @@ To recommend items, learn from who saw what:
 
 To predict ratings, say their scale, which must be known without looking at the data:
 
-    dpals fit ratings.csv -o rating-model --rating-range 0.5 5 --epsilon {epsilon} --delta {delta}
-    dpals evaluate rating-model --history ratings.csv --test later-ratings.csv
+    dpals split ratings.csv train.csv test.csv
+    dpals fit train.csv -o rating-model --rating-range 0.5 5 --epsilon {epsilon} --delta {delta}
+    dpals evaluate rating-model --history train.csv --test test.csv
 
 Each training adds to what was spent on the data. `dpals ledger show dpals-ledger.db` tells how much, and
 `dpals ledger declare` sets a limit. `dpals plan` shows what accuracy to expect before anything is spent.

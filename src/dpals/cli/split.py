@@ -1,0 +1,81 @@
+"""``dpals split``: one file of ratings made into two, to train on and to test with."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpals.cli.common import (
+    bad_rows_option,
+    column_options,
+    ids_option,
+    json_option,
+    quiet_option,
+    writable,
+    write_ratings,
+)
+
+if TYPE_CHECKING:
+    from dpals.ratings import Ratings
+
+_ANY_RATING = (-3e38, 3e38)
+_WRITTEN = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("split")
+@click.argument("ratings", type=click.Path(exists=True, path_type=Path))
+@click.argument("train", type=_WRITTEN, callback=writable)
+@click.argument("test", type=_WRITTEN, callback=writable)
+@click.option(
+    "--fraction",
+    default=0.1,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Share of the ratings that go to TEST.",
+)
+@click.option("--seed", default=0, show_default=True, help="Another seed chooses other ratings.")
+@column_options
+@ids_option
+@bad_rows_option
+@json_option
+@quiet_option
+def command(
+    ratings: Path, train: Path, test: Path, fraction: float, seed: int, as_json: bool, quiet: bool, **reading: Any
+) -> None:
+    """Split the file RATINGS at random into TRAIN and TEST, both .csv or .parquet.
+
+    \b
+    Examples:
+        dpals split ratings.csv train.csv test.csv
+        dpals fit train.csv -o model --epsilon 1 --rating-range 0.5 5
+        dpals evaluate model --history train.csv --test test.csv
+
+    Each rating goes to one of the two, whatever the others do: a hash of seed, user and item decides. The columns are
+    user, item and, if there are ratings, rating.
+    """
+    for path in (train, test):
+        if path.suffix not in (".csv", ".parquet"):
+            raise click.UsageError(f"{path.name!r} must end in .csv or .parquet")
+    if len({path.absolute() for path in (ratings, train, test)}) < 3:
+        raise click.UsageError("RATINGS, TRAIN and TEST must be three different files")
+    from dpals.evaluation.splits import split_entries
+
+    parts = split_entries(_read(ratings, reading), (1 - fraction, fraction), seed)
+    for part, path in zip(parts, (train, test), strict=True):
+        write_ratings(part, path)
+    if as_json:
+        click.echo(json.dumps({str(path): part.n_ratings for part, path in zip(parts, (train, test), strict=True)}))
+    elif not quiet:
+        click.echo(f"{parts[0].n_ratings:,} rows in {train}, {parts[1].n_ratings:,} in {test}")
+
+
+def _read(path: Path, reading: dict[str, Any]) -> "Ratings":
+    """The rows of a file, whatever the scale of its ratings, if it has any."""
+    from dpals.errors import RangeMissingError
+    from dpals.io import read_ratings
+
+    try:
+        return read_ratings(path, **reading)
+    except RangeMissingError:
+        return read_ratings(path, rating_range=_ANY_RATING, **reading)

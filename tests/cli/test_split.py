@@ -1,0 +1,61 @@
+"""``dpals split`` as a process."""
+
+import json
+import os
+
+import polars as pl
+import pytest
+from tests.cli.conftest import refused, run
+
+import dpals
+from dpals.evaluation.splits import split_entries
+
+
+@pytest.fixture
+def rows(tmp_path):
+    ratings = dpals.simulate.movielens_like(200, 100, 30, seed=2)
+    table = pl.DataFrame(
+        {"uid": ratings.users[ratings.rows], "film": ratings.items[ratings.indices], "stars": ratings.values}
+    ).sample(fraction=1.0, shuffle=True, seed=1)
+    table.write_csv(tmp_path / "all.csv")
+    return table
+
+
+NAMES = ("--user", "uid", "--item", "film")
+
+
+def test_every_row_is_in_one_of_the_two(rows, tmp_path):
+    result = run("split", "all.csv", "train.csv", "test.parquet", *NAMES, "--fraction", 0.3, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    parts = [pl.read_csv(tmp_path / "train.csv"), pl.read_parquet(tmp_path / "test.parquet")]
+    assert sum(part.height for part in parts) == rows.height
+    both = pl.concat([part.cast({"rating": pl.Float64}) for part in parts])
+    expected = rows.rename({"uid": "user", "film": "item", "stars": "rating"}).cast({"rating": pl.Float64})
+    assert both.sort("user", "item").equals(expected.sort("user", "item"))
+    assert parts[1].height == pytest.approx(0.3 * rows.height, rel=0.05)
+
+
+def test_it_is_the_split_of_the_library(rows, tmp_path):
+    told = run("split", "all.csv", "a.csv", "b.csv", *NAMES, "--seed", 7, "--json", cwd=tmp_path).stdout
+    ratings = dpals.Ratings.from_frame(rows, user="uid", item="film", rating="stars", rating_range=(0.5, 5))
+    train, test = split_entries(ratings, (0.9, 0.1), seed=7)
+    assert json.loads(told) == {"a.csv": train.n_ratings, "b.csv": test.n_ratings}
+    assert pl.read_csv(tmp_path / "b.csv")["item"].to_list() == test.items[test.indices].tolist()
+
+
+def test_clicks_and_text(tmp_path):
+    (tmp_path / "clicks.csv").write_text("user,item\n" + "".join(f"u{n % 9},tea {n}\n" for n in range(200)))
+    result = run("split", "clicks.csv", "train.csv", "test.csv", "--quiet", cwd=tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert pl.read_csv(tmp_path / "test.csv").columns == ["user", "item"]
+
+
+@pytest.mark.usefixtures("rows")
+def test_what_would_overwrite_or_cannot_be_written_is_refused(tmp_path):
+    before = (tmp_path / "all.csv").read_bytes()
+    refused(run("split", "all.csv", "all.csv", "b.csv", cwd=tmp_path), "three different files", code=2)
+    refused(run("split", "all.csv", "a.csv", "b.txt", cwd=tmp_path), "must end in .csv or .parquet", code=2)
+    refused(run("split", "all.csv", "a.csv", "b.csv", "--fraction", 1, cwd=tmp_path), "--fraction", code=2)
+    refused(run("split", "all.csv", "a.csv", "missing/b.csv", cwd=tmp_path), "missing does not exist")
+    assert (tmp_path / "all.csv").read_bytes() == before
+    assert os.listdir(tmp_path) == ["all.csv"]
