@@ -1,13 +1,21 @@
 """Training that is broken off goes on where it stopped: the same model, released once, paid once."""
 
+import copy
+import hashlib
+import json
 import os
+import pickle
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import load
 
 import dpals
-from dpals.checkpoint import Checkpoint
+from dpals.checkpoint import Checkpoint, forget
 from dpals.release.mechanism import Door, Release
 
 RECORD = Release("counts", (3, 2), "vector", bound=2**60, variance=2**90, step=0.25, seeded=False)
@@ -36,7 +44,7 @@ def test_runs_have_names_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [{"purpose": "means"}, {"variance": 2**90 + 1}, {"bound": 2**60 - 1}, {"shape": (2, 3)}]
+    "change", [{"purpose": "means"}, {"variance": 2**90 + 1}, {"bound": 2**60 - 1}, {"shape": (2, 3)}, {"seeded": True}]
 )
 def test_another_release_is_refused(folder, change):
     with Checkpoint(folder, {}) as checkpoint:
@@ -77,9 +85,39 @@ def test_belongs_to_one_process_at_a_time(folder):
 def test_removal_leaves_what_others_put_there(folder):
     with Checkpoint(folder, {}) as checkpoint:
         checkpoint.keep(1, RECORD, TABLE)
-        (folder / "notes.txt").write_text("mine")
-        checkpoint.remove()
+    (folder / "notes.txt").write_text("mine")
+    forget(folder, run="another run")
+    assert len(os.listdir(folder)) == 4
+    forget(folder, checkpoint.run)
     assert os.listdir(folder) == ["notes.txt"]
+    forget(folder / "not there")
+
+
+def test_a_run_that_goes_on_is_not_removed(folder):
+    with Checkpoint(folder, {}) as checkpoint:
+        checkpoint.keep(1, RECORD, TABLE)
+        with pytest.raises(OSError, match="another process is training"):
+            forget(folder)
+        assert np.array_equal(checkpoint.recall(1, RECORD), TABLE)
+
+
+def test_a_table_is_kept_once(folder):
+    with Checkpoint(folder, {}) as checkpoint:
+        checkpoint.keep(1, RECORD, TABLE)
+        with pytest.raises(RuntimeError, match="already"):
+            checkpoint.keep(1, RECORD, TABLE + 1)
+        assert np.array_equal(checkpoint.recall(1, RECORD), TABLE)
+        checkpoint.drop(1)
+        assert checkpoint.recall(1, RECORD) is None
+
+
+def test_tables_without_a_run_belong_to_nobody(folder):
+    """As after a kill in the middle of the removal."""
+    with Checkpoint(folder, {}) as checkpoint:
+        checkpoint.keep(1, RECORD, TABLE)
+    (folder / "run.json").unlink()
+    with Checkpoint(folder, {"method": "another"}) as checkpoint:
+        assert checkpoint.n_releases == 0
 
 
 METHODS = {
@@ -94,6 +132,7 @@ METHODS = {
     "ItemMean": {},
     "GlobalMean": {},
     "UserMean": {},
+    "Popularity": {},
 }
 
 
@@ -102,8 +141,8 @@ def ratings():
     return dpals.simulate.movielens_like(n_users=300, n_items=60, mean_ratings=25, seed=1)
 
 
-def make(name):
-    return getattr(dpals, name)(epsilon=4.0, delta=1e-5, insecure_seed=3, **METHODS[name])
+def make(name, **changes):
+    return getattr(dpals, name)(**{"epsilon": 4.0, "delta": 1e-5, "insecure_seed": 3, **METHODS[name], **changes})
 
 
 class CrashError(Exception):
@@ -138,38 +177,110 @@ PLACES = [
 @pytest.mark.parametrize("name", ["PooledDPALS", "DPALS"])
 def test_wherever_it_is_broken_off_it_is_released_once_and_paid_once(name, place, ratings, tmp_path, monkeypatch):
     """With a budget that is just enough, so that paying twice for anything would be refused."""
-    whole = make(name).fit(ratings)
+    whole = make(name, insecure_seed=None).fit(ratings)
     n_releases = len(whole.privacy.releases)
     for which in (1, 2, n_releases):
         ledger = dpals.Ledger(tmp_path / f"{which}.db")
         ledger.declare("films", 4.0, 1e-5)
-        options = dpals.Options(checkpoint=tmp_path / f"checkpoint {which}")
+        folder = tmp_path / f"checkpoint {which}"
+        options = dpals.Options(checkpoint=folder)
         with monkeypatch.context() as patch:
             crash_at(patch, place, which)
             with pytest.raises(CrashError):
-                make(name).fit(ratings, ledger=ledger, dataset="films", options=options)
-        resumed = make(name).fit(ratings, ledger=ledger, dataset="films", options=options)
-        assert np.array_equal(resumed.item_factors_, whole.item_factors_)
-        assert resumed.privacy.releases == whole.privacy.releases
-        assert ledger.spent("films") == sum(release.cost for release in whole.privacy.releases)
+                make(name, insecure_seed=None).fit(ratings, ledger=ledger, dataset="films", options=options)
+        before = kept(folder)
+        resumed = make(name, insecure_seed=None).fit(ratings, ledger=ledger, dataset="films", options=options)
+        assert kept(folder).items() >= before.items()
+        assert set(digests(folder)) == published(ledger)
+        assert len(published(ledger)) == n_releases == len(resumed.privacy.releases)
+        assert ledger.spent("films") == sum(release.cost for release in resumed.privacy.releases)
+        assert resumed.privacy.is_private
+
+
+def kept(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("release-*")}
+
+
+def digests(folder):
+    """Of all tables in a folder, under whatever names."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name not in ("run.json", "lock"):
+            yield hashlib.sha256(load(path.read_bytes())["table"].tobytes()).hexdigest()
+
+
+def published(ledger):
+    return {entry.purpose for entry in ledger.entries() if entry.kind == "publication"}
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import dpals
+
+ratings = dpals.simulate.movielens_like(n_users=300, n_items=60, mean_ratings=25, seed=1)
+if len(sys.argv) > 2:
+    rename = Path.replace
+
+    def killed(self, target):
+        if sys.argv[2] in self.name:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return rename(self, target)
+
+    Path.replace = killed
+home = Path(sys.argv[1])
+options = dpals.Options(checkpoint=home / "model" / "checkpoint")
+method = dpals.ItemMean(1.0, 1e-6).fit(ratings, ledger=dpals.Ledger(home / "ledger.db"), options=options)
+method.save(home / "model")
+"""
+
+
+@pytest.mark.parametrize("when", ["release-0001", "release-0003", "run.json", "model.json"])
+def test_a_killed_process_leaves_no_second_table_of_one_spend(when, tmp_path):
+    """A draft that is complete and never got its name holds noise that nobody paid for."""
+    for arguments in ([when], [when], []):
+        done = subprocess.run([sys.executable, "-c", KILLED, tmp_path, *arguments], check=False)
+        assert done.returncode == (-signal.SIGKILL if arguments else 0)
+    folder, ledger = tmp_path / "model", dpals.Ledger(tmp_path / "ledger.db")
+    assert not list(folder.rglob("*.part*"))
+    assert not (folder / "checkpoint").exists()
+    assert len(published(ledger)) == 3
+    model = dpals.load(folder)
+    assert ledger.spent("ratings") == sum(release.cost for release in model.privacy.releases)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dataset": "books"}, "the data set's name was ratings and is now books"),
+        ({"epsilon": 3.0}, r"epsilon was 4\.0 and is now 3\.0"),
+        ({"bias_prior": 0.5}, r"bias_prior was 0\.25 and is now 0\.5"),
+        ({"rating_range": (0.0, 5.0)}, r"the rating range was \(0\.5, 5\.0\) and is now \(0\.0, 5\.0\)"),
+        ({"items": range(1, 61)}, "the catalogue was"),
+    ],
+)
+def test_only_the_same_training_goes_on(change, message, ratings, tmp_path):
+    options = dpals.Options(checkpoint=tmp_path)
+    make("ItemMean").fit(ratings, options=options)
+    facts = {"rating_range": (0.5, 5.0), "items": range(60)}
+    facts |= {name: change[name] for name in facts if name in change}
+    other = dpals.Ratings.from_csr(ratings.to_csr(), **facts)
+    arguments = {name: value for name, value in change.items() if name in ("epsilon", "bias_prior")}
+    with pytest.raises(dpals.InputError, match=message):
+        make("ItemMean", **arguments).fit(other, dataset=change.get("dataset", "ratings"), options=options)
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_can_be_resumed(name, ratings, tmp_path):
+def test_every_method_can_be_resumed(name, ratings, tmp_path, monkeypatch):
     options = dpals.Options(checkpoint=tmp_path / "checkpoint")
-    whole = make(name).fit(ratings)
-    steps = []
-
-    def stop(step):
-        steps.append(step)
-        raise CrashError
-
+    data = dpals.Ratings.from_csr(ratings.to_csr(), implicit=True) if name == "Popularity" else ratings
+    whole = make(name).fit(data)
     ledger = dpals.Ledger(tmp_path / "ledger.db")
-    try:
-        make(name).fit(ratings, ledger=ledger, options=options, callbacks=[stop])
-    except CrashError:
-        assert len(steps) == 1
-    resumed = make(name).fit(ratings, ledger=ledger, options=options)
+    if whole.privacy.releases:
+        with monkeypatch.context() as patch:
+            crash_at(patch, (dpals.Ledger, "publish", "after"), -(-len(whole.privacy.releases) // 2))
+            with pytest.raises(CrashError):
+                make(name).fit(data, ledger=ledger, options=options)
+    resumed = make(name).fit(data, ledger=ledger, options=options)
     assert np.array_equal(resumed.item_factors_, whole.item_factors_)
     assert np.array_equal(resumed.model_.item_biases, whole.model_.item_biases)
     assert ledger.spent("ratings") == sum(release.cost for release in whole.privacy.releases)
@@ -205,6 +316,12 @@ def test_saving_the_model_removes_the_checkpoint(ratings, tmp_path):
     method.save(tmp_path / "model")
 
 
+def test_a_fitted_method_can_be_copied(ratings, tmp_path):
+    method = make("ItemMean").fit(ratings, options=dpals.Options(checkpoint=tmp_path / "checkpoint"))
+    for copied in (copy.deepcopy(method), pickle.loads(pickle.dumps(method))):
+        assert np.array_equal(copied.model_.item_biases, method.model_.item_biases)
+
+
 def test_going_on_is_said(ratings, tmp_path, caplog):
     options = dpals.Options(checkpoint=tmp_path / "checkpoint")
     make("ItemMean").fit(ratings, options=options)
@@ -223,9 +340,11 @@ def test_nothing_in_it_tells_about_the_ratings_but_what_was_released(ratings, tm
     for number, data in enumerate((ratings, fewer)):
         folder = tmp_path / str(number)
         make("ItemMean").fit(data, options=dpals.Options(checkpoint=folder))
-        contents.append({path.name: path.read_bytes() for path in folder.glob("release-*")})
+        facts = json.loads((folder / "run.json").read_text())
+        contents.append((kept(folder), facts["training"]))
+        assert set(facts) == {"format", "run", "started", "training"}
     assert contents[0] == contents[1]
-    assert len(contents[0]) == 3
+    assert len(contents[0][0]) == 3
 
 
 def _width(query):

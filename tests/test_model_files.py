@@ -322,10 +322,11 @@ def test_a_failed_save_leaves_nothing_behind(tmp_path, monkeypatch, owner, step,
         old.save(folder)
     before = names_in(folder)
     calls, working = [], getattr(owner, step)
+    last = file if step == "replace" else 2 * file - 1  # a file is synchronised, then the folder
 
     def failing(*arguments):
         calls.append(arguments)
-        if len(calls) == file:
+        if len(calls) == last:
             raise problem
         return working(*arguments)
 
@@ -344,6 +345,25 @@ def test_a_failed_save_leaves_nothing_behind(tmp_path, monkeypatch, owner, step,
         assert loaded.privacy == expected.privacy
         assert np.array_equal(loaded.item_factors, expected.item_factors)
         assert_page_belongs(folder)
+
+
+def test_ctrl_c_just_after_the_new_model_is_in_place_keeps_it(tmp_path, monkeypatch):
+    old, new = model_of(22, privacy=named("old")), model_of(23, privacy=named("new"))
+    old.save(tmp_path)
+    calls, working = [], os.fsync
+
+    def interrupted(handle):
+        calls.append(handle)
+        if len(calls) == 4:  # the folder, after model.json
+            raise KeyboardInterrupt
+        working(handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            new.save(tmp_path)
+    assert np.array_equal(FactorModel.load(tmp_path).item_factors, new.item_factors)
+    assert_page_belongs(tmp_path)
 
 
 DISK_FULL = """

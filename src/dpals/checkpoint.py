@@ -3,18 +3,19 @@
 import fcntl
 import json
 import logging
+import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpals.errors import InputError
-from dpals.files import write_whole
+from dpals.files import remove_drafts, write_whole
 from dpals.release.mechanism import Release
 
 logger = logging.getLogger(__name__)
@@ -53,13 +54,10 @@ class Checkpoint:
     def __init__(self, folder: str | Path, training: Mapping[str, str]) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.folder / _LOCK).open("w")
+        self._lock = _locked(self.folder)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_drafts(self.folder)  # numbers in them never were released
             self.run, self.started = self._opened(dict(training))
-        except BlockingIOError:
-            self._lock.close()
-            raise OSError(f"another process is training with the checkpoint {self.folder}: wait for it") from None
         except BaseException:
             self._lock.close()
             raise
@@ -96,15 +94,18 @@ class Checkpoint:
         return table
 
     def keep(self, number: int, record: Release, table: NDArray[np.int64]) -> None:
-        """Store the table of a release, durably."""
+        """Store the table of a release, durably; once only."""
         from safetensors.numpy import save
 
+        path = self.folder / _file_name(f"{number:04}")
+        if path.exists():
+            raise RuntimeError(f"release {number} is in the checkpoint {self.folder} already")
         content = save({"table": table}, metadata={"release": json.dumps(_described(record))})
-        write_whole(self.folder / _file_name(f"{number:04}"), content)
+        write_whole(path, content)
 
-    def remove(self) -> None:
-        """Forget the run, once its result is safe."""
-        forget(self.folder)
+    def drop(self, number: int) -> None:
+        """Forget the table of a release that may not be published."""
+        (self.folder / _file_name(f"{number:04}")).unlink(missing_ok=True)
 
     def _opened(self, training: dict[str, str]) -> tuple[str, str]:
         """Name and beginning of the run that is kept here, or of a new one."""
@@ -114,6 +115,8 @@ class Checkpoint:
             if facts["format"] != FORMAT:
                 raise ValueError(f"its format is not {FORMAT}")
         except FileNotFoundError:
+            for path in self.folder.glob(_file_name("*")):  # of a run that is being removed
+                path.unlink()
             run, started = uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds")
             facts = {"format": FORMAT, "run": run, "started": started, "training": training}
             write_whole(self.folder / _RUN, json.dumps(facts, indent=1).encode())
@@ -129,7 +132,8 @@ class Checkpoint:
                 )
         if self.n_releases:
             logger.warning(
-                "going on with %d releases of the run that began at %s; they are not made or paid for again",
+                "going on with %d releases of the run that began at %s, which are not made or paid for again; if the "
+                "ratings are others by now, start over (--fresh, or another folder)",
                 self.n_releases,
                 started,
             )
@@ -144,12 +148,44 @@ def run_in(folder: Path) -> str:
         return ""
 
 
-def forget(folder: Path) -> None:
-    """Remove the run that is kept in a folder, and the folder if nothing else is in it."""
-    for path in [*folder.glob(_file_name("*")), folder / _RUN, folder / _LOCK]:
-        path.unlink(missing_ok=True)
-    if folder.exists() and not any(folder.iterdir()):
-        folder.rmdir()
+def forget(folder: Path, run: str = "") -> None:
+    """Remove the run that is kept in a folder, if it is the given one, and the folder if nothing else is in it."""
+    if not folder.exists():
+        return
+    with _locked(folder):
+        if run and run_in(folder) != run:
+            return
+        (folder / _RUN).unlink(missing_ok=True)  # first: without it the rest means nothing
+        remove_drafts(folder)
+        for path in [*folder.glob(_file_name("*")), folder / _LOCK]:
+            path.unlink(missing_ok=True)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _locked(folder: Path) -> IO[str]:
+    """The lock file of a folder, held until it is closed; OSError where another process holds it."""
+    while True:
+        file = (folder / _LOCK).open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_there(file, folder / _LOCK):
+                return file
+        except BlockingIOError:
+            file.close()
+            raise OSError(f"another process is training with the checkpoint {folder}: wait for it") from None
+        except BaseException:
+            file.close()
+            raise
+        file.close()  # whoever held it has removed it: there is another one, or none, by now
+
+
+def _is_there(file: IO[str], path: Path) -> bool:
+    """Whether a file that is open is still the one under its name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _file_name(number: str) -> str:

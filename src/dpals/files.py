@@ -1,8 +1,9 @@
 """Files that are there whole or not at all."""
 
 import os
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -21,14 +22,30 @@ def draft(path: Path) -> Iterator[Path]:
     ...     os.listdir(folder)
     ['numbers.csv']
     """
-    place = path.with_name(f".{path.name}.{os.getpid()}.part")
+    place = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")
     try:
         yield place
-        with place.open("rb") as file:
-            os.fsync(file.fileno())
+        _sync(place)
         place.replace(path)
+        with suppress(OSError):  # some file systems cannot; the file is in place all the same
+            _sync(path.parent)
     finally:
         place.unlink(missing_ok=True)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what a process that was killed had not finished writing."""
+    for path in folder.glob(".*.part"):
+        path.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, would survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_whole(path: Path, content: bytes) -> None:

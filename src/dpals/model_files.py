@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpals import __version__
 from dpals.errors import InputError
-from dpals.files import draft, write_whole
+from dpals.files import draft, remove_drafts, write_whole
 from dpals.private.replay import Replay
 from dpals.release.statement import Statement
 
@@ -46,11 +46,12 @@ def write_model(folder: Path, model: "FactorModel") -> None:
             description.write_bytes(described)
             (folder / _PAGE).unlink(missing_ok=True)
     except BaseException:
-        if place not in older:
+        if place not in older and not _belongs(folder, digest):
             place.unlink(missing_ok=True)
         raise
     for unneeded in older - {place}:
         unneeded.unlink(missing_ok=True)
+    remove_drafts(folder)
     if model.privacy is not None:
         write_whole(folder / _PAGE, model.privacy.to_html().encode())
 
@@ -96,6 +97,12 @@ def _checksum(facts: dict[str, Any]) -> str:
     """Of all entries but the checksum itself, whatever their order and the spaces between them."""
     others = {name: value for name, value in facts.items() if name != "checksum"}
     return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
+
+
+def _belongs(folder: Path, digest: str) -> bool:
+    """Whether model.json is in place and says that arrays with this digest are its own."""
+    file = folder / _DESCRIPTION
+    return file.exists() and digest.encode() in file.read_bytes()
 
 
 def _arrays_file(digest: str) -> str:

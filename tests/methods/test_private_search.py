@@ -247,3 +247,10 @@ def test_json_has_the_distribution_and_no_number_of_tries():
     data = json.loads(search().fit(RATINGS).privacy.to_json())
     assert data["selection"].keys() == {"distribution", "tries", "mu"}
     assert (data["selection"]["distribution"], data["selection"]["tries"]) == ("geometric", 6.0)
+
+
+def test_the_log_does_not_tell_how_many_tries_there_were(caplog):
+    ratings = dpals.simulate.movielens_like(n_users=300, n_items=60, mean_ratings=25, seed=1)
+    with caplog.at_level("DEBUG", logger="dpals"):
+        dpals.PrivateSearch(dpals.PooledDPALS(rank=2, steps=2), {"clip": [0.5, 1.0]}, epsilon=4.0, tries=3).fit(ratings)
+    assert not caplog.records

@@ -87,9 +87,9 @@ MUTANTS = [
     Mutant(
         "spend after noise",
         "release/mechanism.py",
-        "            self.ledger.spend(self.dataset, record.purpose, record.cost, receipt)\n",
+        "            self.ledger.spend(self.dataset, record.purpose + seeded, record.cost, receipt)\n",
         "            NoiseStream().words(1)\n"
-        "            self.ledger.spend(self.dataset, record.purpose, record.cost, receipt)\n",
+        "            self.ledger.spend(self.dataset, record.purpose + seeded, record.cost, receipt)\n",
         "tests/release/test_mechanism.py",
     ),
     Mutant(
@@ -109,8 +109,8 @@ MUTANTS = [
     Mutant(
         "numbers leave before they are recorded as published",
         "release/mechanism.py",
-        "        self.ledger.publish(self.dataset, receipt, hashlib.sha256(table.tobytes()).hexdigest())\n",
-        "",
+        "            self.ledger.publish(self.dataset, receipt, hashlib.sha256(table.tobytes()).hexdigest())\n",
+        "            pass\n",
         "tests/release/test_mechanism.py",
     ),
     Mutant(
@@ -126,6 +126,20 @@ MUTANTS = [
         "            elif earlier != digest:",
         "            elif False:",
         "tests/release/test_ledger.py",
+    ),
+    Mutant(
+        "a search tells in its log how often it tried",
+        "methods/private_search.py",
+        "door = Door(training, insecure_seed=seed, quiet=True)",
+        "door = Door(training, insecure_seed=seed)",
+        "tests/methods/test_private_search.py",
+    ),
+    Mutant(
+        "numbers that a killed process left behind stay in the checkpoint",
+        "checkpoint.py",
+        "            remove_drafts(self.folder)  # numbers in them never were released\n",
+        "",
+        "tests/test_checkpoint.py",
     ),
     Mutant(
         "a user in two blocks",
@@ -299,8 +313,8 @@ MUTANTS = [
     Mutant(
         "the fit of a search spends what the search may",
         "methods/private_search.py",
-        "door = Door(training, insecure_seed=seed)",
-        "door = Door(Budget(self.epsilon, self.delta), insecure_seed=seed)",
+        "door = Door(training, insecure_seed=seed, quiet=True)",
+        "door = Door(Budget(self.epsilon, self.delta), insecure_seed=seed, quiet=True)",
         "tests/methods/test_private_search.py",
     ),
     Mutant(

@@ -299,7 +299,7 @@ def test_a_whole_run_can_be_checked_before_it_begins(ledger):
         ledger.check("films", "training", left + 1)
     assert ledger.verify() == before
     ledger.spend("films", "counts", left - 10, receipt="run/1")
-    ledger.check("films", "training", left, run="run")  # most of it was paid by this run
+    ledger.check("films", "training", left, run="run")  # it has begun to pay: `spend` decides
     for other in ("", "ru", "run/1"):
         with pytest.raises(PrivacyBudgetExceeded):
             ledger.check("films", "training", left, run=other)
@@ -313,3 +313,10 @@ def test_a_ledger_that_another_process_holds_says_so(path, ledger, monkeypatch):
         ledger.spend("films", "counts", cost=7)
     other.close()
     ledger.spend("films", "counts", cost=7)
+
+
+def test_a_summary_is_of_one_moment(ledger):
+    assert ledger.summary("films") == (5_010, False, ledger.verify())
+    ledger.spend("films", "counts" + ledger_module.SEEDED, cost=1)
+    assert ledger.summary("films") == (5_011, True, ledger.verify())
+    assert ledger.summary("books")[:2] == (0, False)

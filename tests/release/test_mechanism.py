@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -292,7 +293,11 @@ class Memory:
         return None if kept is None else kept[1].copy()
 
     def keep(self, number, record, table):
+        assert number not in self.tables
         self.tables[number] = record, table.copy()
+
+    def drop(self, number):
+        del self.tables[number]
 
 
 def release_thrice(door, offer):
@@ -377,6 +382,25 @@ def test_one_spend_never_stands_for_two_tables(offer, interrupted):
     with pytest.raises(RuntimeError, match="other numbers were published"):
         release_thrice(unaware, offer)
     assert published("run/3") is not None
+    assert sorted(copies[1].tables) == [1, 2]
+
+
+def test_threads_with_a_keeper_take_turns(offer):
+    ledger, keeper = Ledger(), Memory()
+    door = Door(BUDGET, ledger, "films", keeper=keeper)
+    with ThreadPoolExecutor(4) as pool:
+        tables = list(pool.map(lambda _: door.release(counts(), offer, BUDGET.cost // 4), range(4)))
+    assert len({table.tobytes() for table in tables}) == 4 == len(keeper.tables)
+    assert ledger.spent("films") == door.spent
+    kept = {(table * record.step).tobytes() for record, table in keeper.tables.values()}
+    assert kept == {table.tobytes() for table in tables}
+
+
+def test_a_run_that_is_paid_for_goes_on_whatever_was_spent_since(offer, interrupted):
+    ledger, keeper, _ = interrupted
+    release_thrice(Door(BUDGET, ledger, "films", keeper=keeper), offer)
+    ledger.declare("films", 0.1, 1e-5)
+    release_thrice(Door(BUDGET, ledger, "films", keeper=keeper), offer)
 
 
 def test_a_run_that_the_ledger_cannot_pay_for_as_a_whole_spends_nothing(offer):
@@ -386,3 +410,11 @@ def test_a_run_that_the_ledger_cannot_pay_for_as_a_whole_spends_nothing(offer):
     with pytest.raises(PrivacyBudgetExceeded, match=r"training with epsilon 1 and delta 1e-05"):
         Door(BUDGET, ledger, "films").release(counts(), offer, BUDGET.cost // 4)
     assert ledger.spent("films") == BUDGET.cost // 2
+
+
+def test_a_quiet_door_logs_nothing(offer, caplog):
+    with caplog.at_level("DEBUG"):
+        Door(BUDGET, quiet=True).release(counts(), offer, BUDGET.cost)
+        assert not caplog.records
+        Door(BUDGET).release(counts(), offer, BUDGET.cost)
+        assert "released counts" in caplog.text

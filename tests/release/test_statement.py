@@ -125,3 +125,14 @@ def test_numbers_shown_are_never_smaller_than_the_truth():
     door = Door(Budget(epsilon=1.23456, delta=1e-5))
     door.release(Query("all", 3, bound=1.0), [], door.budget.cost)
     assert "epsilon = 1.235 " in str(Statement.of(door, ()))
+
+
+def test_seeded_runs_on_the_same_data_are_said(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    for seed, alarmed in ((None, False), (1, True), (None, True)):
+        door = Door(BUDGET, ledger, "films", insecure_seed=seed)
+        door.release(Query("counts", 3, 1.0), Offer(Pattern([0], [], 3), np.empty(0)), BUDGET.cost)
+        statement = Statement.of(door, ())
+        assert ("together they are NOT PRIVATE" in str(statement)) == alarmed
+        assert statement.is_private == (seed is None)
+        assert Statement.from_json(statement.to_json()) == statement

@@ -104,13 +104,13 @@ def write_ratings(ratings: "Ratings", path: Path) -> None:
 
 
 @contextmanager
-def warnings_shown(console: "Console") -> Iterator[None]:
-    """Print what the library warns of."""
+def warnings_shown() -> Iterator[None]:
+    """Print what the library warns of, also where a command is to be quiet."""
     import logging
 
     class Shown(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            console.print(f"Note: {record.getMessage()}.", markup=False)
+            click.echo(f"Note: {record.getMessage()}.", err=True)
 
     handler, logger = Shown(logging.WARNING), logging.getLogger("dpals")
     logger.addHandler(handler)

@@ -137,7 +137,7 @@ def command(
     if dry_run:
         run.console.print("Nothing was spent: this was a dry run.")
         return
-    with warnings_shown(run.console):
+    with warnings_shown():
         result = run.train(data, fresh, threads, progress=not quiet)
     click.echo(json.dumps(result, indent=2)) if as_json else run.summarise(result)
 

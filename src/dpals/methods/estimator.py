@@ -5,13 +5,14 @@ import inspect
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpals import __version__
-from dpals.checkpoint import Checkpoint
+from dpals.checkpoint import Checkpoint, forget
 from dpals.errors import InputError
 from dpals.history import ColumnNames
 from dpals.model import FactorModel
@@ -145,7 +146,8 @@ class PrivateEstimator(Estimator):
     epsilon: float | None
     delta: float
     insecure_seed: int | None
-    _checkpoint: Checkpoint | None = None
+    _checkpoint: tuple[Path, str] | None = None
+    """Folder and run of the checkpoint that `save` removes."""
     adaptive_costs = False
     """Whether what a release costs depends on earlier ones. The statement then gives the whole budget."""
 
@@ -188,7 +190,7 @@ class PrivateEstimator(Estimator):
         """Write the model to a folder, for `dpals.load`, and remove the checkpoint, which is not needed any more."""
         super().save(path)
         if self._checkpoint is not None:
-            self._checkpoint.remove()
+            forget(*self._checkpoint)
             self._checkpoint = None
 
     @contextmanager
@@ -206,8 +208,9 @@ class PrivateEstimator(Estimator):
             "the rating range": repr(ratings.rating_range),
             "the version of dpals": __version__,
         }
-        with Checkpoint(os.fspath(options.checkpoint), training) as self._checkpoint:
-            yield self._checkpoint
+        with Checkpoint(os.fspath(options.checkpoint), training) as checkpoint:
+            self._checkpoint = checkpoint.folder.absolute(), checkpoint.run
+            yield checkpoint
 
     @property
     def privacy(self) -> Statement:

@@ -153,9 +153,9 @@ class PrivateSearch(PrivateEstimator):
         known, hidden = split_entries(ratings, (1 - self.validation_fraction, self.validation_fraction), self.seed)
 
         def attempt(number: int, seed: int | None) -> tuple[float, Try]:
-            door = Door(training, insecure_seed=seed)
+            door = Door(training, insecure_seed=seed, quiet=True)
             model = self._with(candidates[number])._fit(known, door)
-            judge = Door(scoring, insecure_seed=None if seed is None else seed + 1)
+            judge = Door(scoring, insecure_seed=None if seed is None else seed + 1, quiet=True)
             query = Query("score on ratings held back", 1, LARGEST_GAIN)
             score = judge.release(query, offer_of_gains(*model.two_sides(known), known, hidden), scoring.cost)[0, 0]
             return float(score), (candidates[number], model, (*door.releases, *judge.releases))

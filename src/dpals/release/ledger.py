@@ -33,6 +33,8 @@ from dpals.release.accounting import PrivacyBudgetExceeded, cost_of, mu_of
 from dpals.release.accounting import mu as largest_mu
 
 FORMAT = 1
+SEEDED = " (seeded: not private)"
+"""At the end of the purpose of a spend whose noise was made from a known seed."""
 
 _SCHEMA = """\
 CREATE TABLE entries (number INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
@@ -96,13 +98,13 @@ class Ledger:
             _append(connection, Entry("budget", dataset, f"epsilon {epsilon}, delta {delta}", allowance, _now()))
 
     def check(self, dataset: str, purpose: str, cost: int, run: str = "") -> None:
-        """Raise `PrivacyBudgetExceeded` where `cost` would be too much. Nothing is written.
+        """Raise `PrivacyBudgetExceeded` where `cost` would be too much, for a run that has not begun to pay.
 
-        What was paid before under receipts of the `run` counts as part of `cost`.
+        Nothing is written or reserved: `spend` is what keeps to the budget, also where several runs go on at once.
         """
         entries = self.entries()
-        paid = sum(entry.cost for entry in entries if entry.kind == "spend" and _is_of(entry.receipt, run))
-        _check_allowance(entries, dataset, purpose, max(0, cost - paid))
+        if not any(entry.kind == "spend" and _is_of(entry.receipt, run) for entry in entries):
+            _check_allowance(entries, dataset, purpose, cost)
 
     def spend(self, dataset: str, purpose: str, cost: int, receipt: str = "") -> None:
         """Record a spend, durably, or refuse it. A data set without a declared budget has no limit.
@@ -152,6 +154,13 @@ class Ledger:
     def allowance(self, dataset: str) -> int | None:
         """The declared budget of a data set as a cost, None where there is none."""
         return _totals(self.entries(), dataset)[1]
+
+    def summary(self, dataset: str) -> tuple[int, bool, str]:
+        """What was spent on a data set so far, whether any of it was seeded, and the head of the ledger by then."""
+        with self._transaction() as (connection, entries):
+            own = [entry for entry in entries if entry.kind == "spend" and entry.dataset == dataset]
+            head: str = connection.execute("SELECT hash FROM head").fetchone()[0]
+            return sum(entry.cost for entry in own), any(entry.purpose.endswith(SEEDED) for entry in own), head
 
     def entries(self) -> list[Entry]:
         """All rows in order, after checking the chain; `LedgerDamaged` where it does not hold."""
@@ -263,7 +272,7 @@ def _check_allowance(entries: list[Entry], dataset: str, purpose: str, cost: int
     if allowance is not None and spent + cost > allowance:
         raise PrivacyBudgetExceeded(
             f"{purpose!r} would bring what is spent on {dataset!r} to mu {mu_of(spent + cost):.6g}, "
-            f"its budget allows {mu_of(allowance):.6g}; nothing was spent or released"
+            f"its budget allows {mu_of(allowance):.6g}; nothing was spent or released for it"
         )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded, cost, mu_of, variance_for
 from dpals.release.contribution import MAX_BOUND_BITS, Grid, Offer, Query, on_grid
-from dpals.release.ledger import Ledger
+from dpals.release.ledger import SEEDED, Ledger
 from dpals.release.randomness import InsecureSeededStream, NoiseStream, rounded_gaussian
 from dpals.release.sums import add_exactly, empty_sums
 
@@ -53,7 +53,8 @@ class Release:
 class Keeper(Protocol):
     """Keeps what a run released, so that the run can go on after a crash.
 
-    It is not trusted: one that forgets or changes numbers costs budget or accuracy, never privacy.
+    It gets numbers a moment before they are published, and may show them to nobody until then. Beyond that it is not
+    trusted: with one and the same ledger, a keeper that forgets or changes numbers costs budget or accuracy alone.
     """
 
     run: str
@@ -64,7 +65,11 @@ class Keeper(Protocol):
         ...
 
     def keep(self, number: int, record: Release, table: NDArray[np.int64]) -> None:
-        """Store the table of a release, durably."""
+        """Store the table of a release, durably; an error where there is one."""
+        ...
+
+    def drop(self, number: int) -> None:
+        """Forget a table that was kept, because it may not be published."""
         ...
 
 
@@ -85,6 +90,8 @@ class Door:
         says that the result is not private.
     keeper
         Where released numbers are kept and taken from again, for a run that can be resumed.
+    quiet
+        Write no log messages, where it is secret how many releases there are.
     """
 
     budget: Budget
@@ -92,8 +99,10 @@ class Door:
     dataset: str = "ratings"
     insecure_seed: int | None = None
     keeper: Keeper | None = None
+    quiet: bool = False
     releases: list[Release] = field(default_factory=list, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _home: int = field(default_factory=os.getpid, init=False, repr=False)
 
     @property
@@ -153,8 +162,10 @@ class Door:
         if self.keeper is None:
             table = self._draw(query, grid, record, blocks)
         else:
-            table = self._draw_or_recall(self.keeper, query, grid, record, blocks)
-        logger.info("released %s: mu %.4g, noise %.4g", record.purpose, record.mu, record.sigma)
+            with self._turn:
+                table = self._draw_or_recall(self.keeper, query, grid, record, blocks)
+        if not self.quiet:
+            logger.info("released %s: mu %.4g, noise %.4g", record.purpose, record.mu, record.sigma)
         return table.astype(np.float64) * grid.step
 
     def _draw(
@@ -182,7 +193,11 @@ class Door:
         else:
             table = self._draw(query, grid, record, offers, receipt)
             keeper.keep(number, record, table)
-        self.ledger.publish(self.dataset, receipt, hashlib.sha256(table.tobytes()).hexdigest())
+        try:
+            self.ledger.publish(self.dataset, receipt, hashlib.sha256(table.tobytes()).hexdigest())
+        except RuntimeError:
+            keeper.drop(number)
+            raise
         return table
 
     def _exact_sums(self, query: Query, grid: Grid, offers: Iterable[Offer]) -> NDArray[np.int64]:
@@ -199,7 +214,8 @@ class Door:
             if os.getpid() != self._home:
                 raise RuntimeError("a door does not survive a fork: the child must make its own")
             self._check_affordable(record, record.cost)
-            self.ledger.spend(self.dataset, record.purpose, record.cost, receipt)
+            seeded = SEEDED if record.seeded else ""
+            self.ledger.spend(self.dataset, record.purpose + seeded, record.cost, receipt)
             self.releases.append(record)
             if self.insecure_seed is None:
                 return NoiseStream()

@@ -54,7 +54,9 @@ class Statement:
     dataset, dataset_mu
         The name of the data in the ledger, and what was spent on it in all, this run included; None for a search.
     ledger_head
-        The ledger's head after the last release; None for a ledger in memory.
+        The ledger's head when the statement was made; None for a ledger in memory.
+    dataset_seeded
+        Whether some of the runs on the data had seeded noise: these promise nothing.
     selection
         How the best of a secret number of tries was chosen, for a search. The guarantee is then epsilon and delta
         alone: it is no Gaussian differential privacy, and ledgers do not know it.
@@ -70,6 +72,7 @@ class Statement:
     dataset_mu: float | None
     ledger_head: str | None
     selection: Selection | None = None
+    dataset_seeded: bool = False
 
     @classmethod
     def of(cls, door: Door, assumptions: tuple[str, ...], adaptive: bool = False) -> "Statement":
@@ -82,6 +85,7 @@ class Statement:
         epsilon = smallest_epsilon(mu, door.budget.delta)
         if door.spent <= door.budget.cost:
             epsilon = min(epsilon, door.budget.epsilon)  # both are true then
+        spent, seeded, head = door.ledger.summary(door.dataset)
         return cls(
             epsilon=epsilon,
             delta=door.budget.delta,
@@ -90,8 +94,9 @@ class Statement:
             assumptions=assumptions,
             is_private=door.insecure_seed is None and not any(release.seeded for release in door.releases),
             dataset=door.dataset,
-            dataset_mu=mu_of(door.ledger.spent(door.dataset)),
-            ledger_head=door.ledger.verify() if door.ledger.path else None,
+            dataset_mu=mu_of(spent),
+            dataset_seeded=seeded,
+            ledger_head=head if door.ledger.path else None,
         )
 
     @property
@@ -139,10 +144,10 @@ class Statement:
                 "All runs on this data together: add epsilon and delta of this one to those of the others.",
             ]
         kept = "in memory only, not kept" if self.ledger_head is None else f"head {self.ledger_head}"
-        return [
-            f"Data set {self.dataset!r}; ledger {kept}.",
-            f"All runs on this data together: mu = {_rounded_up(self.dataset_mu)}.",
-        ]
+        together = f"All runs on this data together: mu = {_rounded_up(self.dataset_mu)}"
+        if self.dataset_seeded:
+            together += ", if their noise were secure. Some of it was seeded: together they are NOT PRIVATE"
+        return [f"Data set {self.dataset!r}; ledger {kept}.", f"{together}."]
 
     def _sections(self) -> list[tuple[str, list[str]]]:
         """Headings and their lines, shared by text and HTML."""
