@@ -52,6 +52,35 @@ def test_callbacks_hear_of_every_step_and_get_the_model_so_far(name, ratings):
         assert np.array_equal(late, method.predict(ratings, users, items))
 
 
+def test_models_of_private_steps_say_what_was_spent_by_then(ratings):
+    steps = []
+    fitted = dpals.DPALS(4.0, rank=2, steps=2).fit(ratings, callbacks=[steps.append])
+    first, last = (step.model.privacy for step in steps)
+    assert first.is_private
+    assert first.epsilon < last.epsilon == fitted.privacy.epsilon
+    assert first.releases == last.releases[: len(first.releases)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"options": {"threads": 1}}, "options must be dpals.Options"),
+        ({"callbacks": print}, "callbacks must be a list of functions"),
+        ({"ledger": "ledger.db"}, r"for example dpals.Ledger\('ledger.db'\)"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_said(ratings, arguments, message):
+    with pytest.raises(dpals.InputError, match=message):
+        make("DPALS").fit(ratings, **arguments)
+
+
+def test_a_method_that_is_not_fitted_says_so(ratings):
+    with pytest.raises(AttributeError, match="this DPALS is not fitted yet: call fit first"):
+        dpals.DPALS().recommend(ratings)
+    with pytest.raises(AttributeError, match="no attribute 'modell_'"):
+        dpals.DPALS().modell_  # noqa: B018
+
+
 def test_implicit_feedback_too(ratings):
     steps = []
     choices = dpals.Ratings.from_csr(ratings.to_csr(), implicit=True)

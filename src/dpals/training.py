@@ -54,8 +54,8 @@ class Step:
     number, total
         The step that was taken, from 1 on, and how many there will be.
     model
-        The model so far. Of a private method it comes from released statistics alone, and may be published if the
-        finished model may.
+        The model so far. Of a private method it comes from released statistics alone, with a statement of what was
+        spent by then.
 
     Examples
     --------
@@ -80,15 +80,31 @@ def unwatched(number: int, total: int, model: FactorModel) -> None:
     """Nobody listens."""
 
 
+def checked(options: Options | None, callbacks: Sequence[Callback]) -> Options:
+    """The options, or the usual ones; an error where they or the callbacks are something else."""
+    if options is not None and not isinstance(options, Options):
+        raise InputError(f"options must be dpals.Options, for example dpals.Options(threads=1), not {options!r}")
+    if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
+        raise InputError(f"callbacks must be a list of functions of a dpals.Step, not {callbacks!r}")
+    return options or Options()
+
+
 @contextmanager
-def watched(options: Options, callbacks: Sequence[Callback]) -> Iterator[AfterStep]:
-    """What to call after each step, while the threads are limited and the bar is shown as the options say."""
+def watched(
+    options: Options, callbacks: Sequence[Callback], stated: Callable[[FactorModel], FactorModel] | None = None
+) -> Iterator[AfterStep]:
+    """What to call after each step, while the threads are limited and the bar is shown as the options say.
+
+    `stated` gives a model the statement of what was spent so far, where there is one.
+    """
     with limited_threads(options.threads), progress_bar("Training", options.progress) as advance:
 
         def after_step(number: int, total: int, model: FactorModel) -> None:
             logger.info("step %d of %d", number, total)
             advance(number, total)
-            for callback in callbacks:
-                callback(Step(number, total, model))
+            if callbacks:
+                step = Step(number, total, model if stated is None else stated(model))
+                for callback in callbacks:
+                    callback(step)
 
         yield after_step

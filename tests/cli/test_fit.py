@@ -67,6 +67,8 @@ def test_a_dry_run_spends_nothing_and_leaves_nothing(file, tmp_path):
     result = run(file, "-o", "model", *ARGUMENTS, "--dry-run", cwd=tmp_path)
     assert result.returncode == 0
     assert "Nothing was spent" in result.stderr
+    told = json.loads(run(file, "-o", "model", *ARGUMENTS, "--dry-run", "--json", cwd=tmp_path).stdout)
+    assert (told["epsilon"], told["dataset"], told["ledger"]) == (1.0, "ratings", "dpals-ledger.db")
     assert os.listdir(tmp_path) == []
 
 
@@ -98,6 +100,8 @@ def test_a_method_that_is_not_private_says_so_and_needs_no_epsilon(file, tmp_pat
         ([*ARGUMENTS, "--method", "magic"], "'magic' is not one of"),
         ([*ARGUMENTS, "--method", "als"], "als is not private"),
         ([*ARGUMENTS, "--set", "rank"], "--set takes NAME=VALUE"),
+        ([*ARGUMENTS, "--set", "epsilon=3"], "give epsilon as --epsilon 3"),
+        ([*ARGUMENTS, "--dataset", ""], "the data set needs a name"),
         ([*ARGUMENTS, "--set", "ranc=3"], "PooledDPALS has no parameter 'ranc'"),
         (["--epsilon", "little", "--rating-range", 0.5, 5], "'little' is not a valid float"),
     ],
@@ -151,11 +155,19 @@ def test_a_model_that_was_paid_for_is_not_overwritten_by_accident(file, tmp_path
     assert (tmp_path / "model" / "model.json").read_bytes() != before
 
 
-def test_an_output_folder_that_cannot_be_written_is_refused_before_anything_is_spent(file, tmp_path):
+@pytest.mark.parametrize(
+    "places",
+    [
+        ("-o", "occupied/model"),
+        ("-o", "model", "--ledger", "occupied/ledger.db"),
+        ("-o", "model", "--checkpoint", "occupied/checkpoint"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent(file, tmp_path, places):
     (tmp_path / "occupied").write_text("a file")
-    result = run(file, "-o", "occupied/model", *ARGUMENTS, cwd=tmp_path)
+    result = run(file, *places, *ARGUMENTS, cwd=tmp_path)
     assert result.returncode == 1
-    assert "occupied" in result.stderr
+    assert "occupied is a file, not a folder" in result.stderr
     assert "Traceback" not in result.stderr
     assert os.listdir(tmp_path) == ["occupied"]
 

@@ -39,3 +39,14 @@ def test_json_has_all_numbers(capsys):
 def test_a_plot_that_cannot_be_written_ends_it_before_the_work(tmp_path):
     size = ("--users", 800, "--items", 100, "--ratings", 20_000, "--epsilon", 5)
     refused(run("plan", *size, "-o", "missing/plan.png", cwd=tmp_path), "missing does not exist")
+
+
+def test_what_cannot_be_planned_for_says_what_can(tmp_path):
+    few = run("plan", "--users", 2000, "--items", 300, "--ratings", 20_000, "--epsilon", 1, cwd=tmp_path)
+    refused(few, "fewer than 20 ratings", "plan for those of your users who have so many")
+    narrow = ("--users", 2000, "--items", 30, "--ratings", 50_000, "--epsilon", 1, "--task", "items")
+    refused(run("plan", *narrow, cwd=tmp_path), "at least 40 to choose from")
+    wrong = run(
+        "plan", "--users", 800, "--items", 100, "--ratings", 20_000, "--epsilon", 1, "-o", "p.pdf", cwd=tmp_path
+    )
+    refused(wrong, "must end in .png", code=2)

@@ -73,9 +73,10 @@ def command(
     known, wanted = (_read(path, loaded, columns, ids, on_bad_rows, console) for path in (history, test))
     found = evaluate(loaded, known, wanted, min(k, len(loaded.items)))
     if found.seen:
-        console.print(
+        click.echo(
             f"Warning: {found.seen:,} of {found.ratings:,} test rows are in the history as well, where the model sees "
-            "them. Leave them out of one of the files."
+            "them. Leave them out of one of the files.",
+            err=True,
         )
     _print(found, as_json)
 

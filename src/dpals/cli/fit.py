@@ -16,6 +16,7 @@ from dpals.cli.common import (
     messages,
     quiet_option,
     warnings_shown,
+    writable,
 )
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ NOT_PRIVATE = {"als": "ALS", "stagewise-als": "StagewiseALS", "trace-norm": "Tra
     default="dpals-ledger.db",
     show_default=True,
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=writable,
     help="File that records what is spent on which data set.",
 )
 @click.option("--dataset", metavar="NAME", help="Name of the data in the ledger. By default the name of the file.")
@@ -122,11 +124,14 @@ def command(
     """
     estimator = _estimator(method, epsilon, delta, settings)
     _check_output(output, overwrite)
+    _check_folder(checkpoint or output)
+    if dataset == "":
+        raise click.UsageError("the data set needs a name: --dataset NAME")
     run = _Run(
         estimator=estimator,
         output=output,
         ledger=None if method in NOT_PRIVATE else ledger,
-        dataset=dataset or ratings.name.split(".")[0],
+        dataset=ratings.resolve().name.split(".")[0] if dataset is None else dataset,
         checkpoint=None if method in NOT_PRIVATE else checkpoint or output / "checkpoint",
         console=messages(quiet),
     )
@@ -136,6 +141,8 @@ def command(
     run.announce(data)
     if dry_run:
         run.console.print("Nothing was spent: this was a dry run.")
+        if as_json:
+            click.echo(json.dumps(run.intention(), indent=2))
         return
     with warnings_shown():
         result = run.train(data, fresh, threads, progress=not quiet)
@@ -176,6 +183,17 @@ class _Run:
             run = "" if fresh or self.checkpoint is None else run_in(self.checkpoint)
             Ledger(self.ledger).check(self.dataset, f"training {self.name}", budget.cost, run)
 
+    def intention(self) -> dict[str, Any]:
+        """What training would spend, and on what."""
+        from dpals.release.accounting import mu
+
+        facts: dict[str, Any] = {"method": self.name, "dataset": self.dataset}
+        if self.ledger is not None:
+            parameters = self.estimator.get_params()
+            epsilon, delta = parameters["epsilon"], parameters["delta"]
+            facts |= {"epsilon": epsilon, "delta": delta, "mu": mu(epsilon, delta), "ledger": str(self.ledger)}
+        return facts
+
     def announce(self, data: "Ratings") -> None:
         """Say what will be spent, and for what."""
         say = self.console.print
@@ -183,15 +201,15 @@ class _Run:
         if self.ledger is None:
             say(f"{self.name} is NOT private: the model may tell about the people in the data.")
             return
-        from dpals.release.accounting import mu, mu_of
+        from dpals.release.accounting import mu_of
         from dpals.release.ledger import Ledger
 
-        parameters = self.estimator.get_params()
-        epsilon, delta = parameters["epsilon"], parameters["delta"]
         say(
-            f"Will spend: at most epsilon {epsilon:g} at delta {delta:g} (mu {mu(epsilon, delta):.4g}) of the data set "
-            f"{self.dataset!r}, to train {self.name}. The ledger is {self.ledger}."
+            "Will spend: at most epsilon {epsilon:g} at delta {delta:g} (mu {mu:.4g}) of the data set {dataset!r}, to "
+            "train {method}. The ledger is {ledger}.".format(**self.intention())
         )
+        if self.estimator.get_params()["insecure_seed"] is not None:
+            say("insecure_seed makes noise that can be removed: the model will NOT be private.")
         if self.ledger.exists():
             book = Ledger(self.ledger)
             spent, allowance = book.spent(self.dataset), book.allowance(self.dataset)
@@ -200,7 +218,7 @@ class _Run:
             others = sorted({entry.dataset for entry in book.entries()} - {self.dataset})
             if others:
                 names = ", ".join(map(repr, others))
-                say(f"Note: it also knows {names}. For ratings of the same people, --dataset makes spends add up.")
+                say(f"The ledger also knows {names}. For ratings of the same people, --dataset makes spends add up.")
 
     def train(self, data: "Ratings", fresh: bool, threads: int | None, progress: bool) -> dict[str, Any]:
         """Train, save, and say in numbers what came out."""
@@ -258,6 +276,8 @@ def _estimator(method: str, epsilon: float | None, delta: float, settings: tuple
         name, equals, value = setting.partition("=")
         if not equals:
             raise click.UsageError(f"--set takes NAME=VALUE, for example --set rank=16, not {setting!r}")
+        if name in ("epsilon", "delta"):
+            raise click.UsageError(f"give {name} as --{name} {value}, not with --set")
         arguments[name] = _value(value)
     if method in NOT_PRIVATE:
         if epsilon is not None:
@@ -286,12 +306,19 @@ def _value(text: str) -> Any:
 
 
 def _check_output(output: Path, overwrite: bool) -> None:
-    """Refuse a folder that cannot be written, or that holds a model, before anything is spent."""
-    from tempfile import TemporaryFile
-
+    """Refuse a folder that holds a model, or cannot be written, before anything is spent."""
     if (output / "model.json").exists() and not overwrite:
         raise click.UsageError(f"{output} holds a model that was paid for: give another folder, or --overwrite")
-    existing = next(folder for folder in (output, *output.absolute().parents) if folder.exists())
+    _check_folder(output)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that could not be made or written."""
+    from tempfile import TemporaryFile
+
+    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not existing.is_dir():
+        raise OSError(f"{folder} cannot be written: {existing} is a file, not a folder")
     with TemporaryFile(dir=existing):
         pass
 

@@ -27,7 +27,7 @@ def command() -> None:
 @_PATH
 @json_option
 def show(path: Path, as_json: bool) -> None:
-    """Print every entry of the ledger at PATH, and what is left of each budget."""
+    """Print what was declared and spent in the ledger at PATH, and the sum for each data set."""
     from dpals.release.accounting import mu_of
     from dpals.release.ledger import Ledger
 
@@ -70,6 +70,8 @@ def declare(path: Path, dataset: str, epsilon: float, delta: float) -> None:
 
     From then on, a training that would exceed it is refused before it spends anything. The last declaration counts.
     """
+    if not dataset:
+        raise click.UsageError("DATASET needs a name")
     from dpals.release.accounting import Budget, mu_of
     from dpals.release.ledger import Ledger
 
@@ -78,3 +80,5 @@ def declare(path: Path, dataset: str, epsilon: float, delta: float) -> None:
     ledger.declare(dataset, epsilon, delta)
     spent = mu_of(ledger.spent(dataset))
     click.echo(f"{dataset}: mu {budget.mu:.6g} allowed in all, mu {spent:.6g} spent so far")
+    if spent > budget.mu:
+        click.echo("More than that is spent already: nothing more may be.", err=True)

@@ -50,6 +50,8 @@ def command(
 
     The result is a table with a line for each method, the best first, and what the best one reaches at other epsilons.
     """
+    if output is not None and output.suffix != ".png":
+        raise click.BadParameter(f"{output.name!r} must end in .png", param_hint="-o")
     from dpals.experiments.planning import Size, draw_plan, make_plan
     from dpals.release.accounting import Budget
 

@@ -11,6 +11,7 @@ _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 _WORDS = {
     r'on_bad_rows="(\w+)"': r"--on-bad-rows \1",
+    r'on_unknown_items="(\w+)"': r"--on-bad-rows \1",
     r"rating_range=\(lowest, highest\)": "--rating-range LOW HIGH",
     r"rating_range=\(([\d.]+), ([\d.]+)\)": r"--rating-range \1 \2",
     r"\(implicit=True where a table is read\)": "(--implicit)",

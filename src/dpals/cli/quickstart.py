@@ -76,7 +76,9 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
         f"{privacy.delta:g}: an attacker\nwho wrongly suspects 1% of all others recognises at most "
         f"{math.ceil(1000 * privacy.attack_power) / 10:.1f}% of those who did."
     )
-    click.echo(_FILES.format(output=output))
+    recommend = f"recommend {output}/model --history {output}/ratings.parquet --user-id {next(iter(examples))} -k 5"
+    similar = f'similar {output}/model "{next(iter(examples.values()))[0][0]}"'
+    click.echo(_FILES.format(output=output, attempt=similar if model.model_.rank > 1 else recommend))
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,7 @@ In {output}/:
   ratings.parquet   the simulated ratings
   COMMANDS.md       the commands that do the same with a file of your own
 
-Try:  dpals similar {output}/model "Crimson Nebula (sci-fi)"
+Try:  dpals {attempt}
 """
 
 _COMMANDS = """\

@@ -32,8 +32,9 @@ def command(model: Path, item: str, k: int, as_json: bool) -> None:
     from dpals.model import load
 
     loaded = load(model)
-    if loaded.rank == 0:
-        raise ValueError(f"{model} holds biases and no factors, so it cannot say which items are alike")
+    if loaded.rank < 2:
+        holds = "biases and no factors" if loaded.rank == 0 else "one factor"
+        raise ValueError(f"{model} holds {holds}, too little to say which items are alike")
     ids, cosines = loaded.similar_items(_id_of(item, loaded), k)
     if as_json:
         import json

@@ -8,11 +8,12 @@ from dpals.errors import InputError
 from dpals.experiments.settings import make, settings_for
 from dpals.experiments.tasks import FEW_USERS, METRICS, split_for
 from dpals.release import accounting
-from dpals.simulate import movielens_like
+from dpals.simulate import FEWEST_RATINGS, movielens_like
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+FEWEST_ITEMS = 40
 MOST_RATINGS = 2_500_000
 MOST_CELLS = 125_000_000  # users times items, which simulation takes time in proportion to
 MOST_THINNING = 10  # with fewer people per item than a tenth, chance would count for more than noise
@@ -94,6 +95,13 @@ def make_plan(
     task: str, size: Size, epsilon: float, delta: float, say: Callable[[str], object] = lambda _: None
 ) -> Plan:
     """Simulate data of the size and try the methods on it. `say` is told what is being done."""
+    if task == "items" and size.items < FEWEST_ITEMS:
+        raise InputError(f"to recommend 20 items there must be at least {FEWEST_ITEMS} to choose from")
+    if size.ratings < size.users * min(FEWEST_RATINGS, size.items):
+        raise InputError(
+            f"users with fewer than {FEWEST_RATINGS} ratings on average cannot be simulated: plan for those of your "
+            "users who have so many, and count only their ratings"
+        )
     say(f"Simulating {size.users:,} users ...")
     ratings = movielens_like(size.users, size.items, size.ratings / size.users, seed=SEED)
     if task == "items":

@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack, overload
@@ -21,7 +21,7 @@ from dpals.release.accounting import Budget
 from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Door
 from dpals.release.statement import Statement
-from dpals.training import AfterStep, Callback, Options, unwatched, watched
+from dpals.training import AfterStep, Callback, Options, checked, unwatched, watched
 
 
 class Estimator:
@@ -42,7 +42,7 @@ class Estimator:
         callbacks
             Called after each step with a `Step`.
         """
-        options = options or Options()
+        options = checked(options, callbacks)
         if options.checkpoint is not None:
             raise ValueError(f"{type(self).__name__} releases nothing that a checkpoint could keep: leave it out")
         self.check(ratings)
@@ -63,14 +63,24 @@ class Estimator:
         raise NotImplementedError
 
     @contextmanager
-    def _watched(self, options: Options, callbacks: Sequence[Callback]) -> Iterator[None]:
-        """While training: methods call ``_after_step`` with the step, the number of steps and what makes a model."""
-        with watched(options, callbacks) as after_step:
+    def _watched(
+        self,
+        options: Options,
+        callbacks: Sequence[Callback],
+        stated: Callable[[FactorModel], FactorModel] | None = None,
+    ) -> Iterator[None]:
+        """While training, methods call ``_after_step`` with the step, the number of steps and the model so far."""
+        with watched(options, callbacks, stated) as after_step:
             self._after_step = after_step
             try:
                 yield
             finally:
                 del self._after_step
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "model_":
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def item_factors_(self) -> NDArray[np.float32]:
@@ -176,14 +186,19 @@ class PrivateEstimator(Estimator):
         callbacks
             Called after each step with a `Step`.
         """
-        options = options or Options()
+        options = checked(options, callbacks)
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise InputError(f"ledger must be a dpals.Ledger, for example dpals.Ledger('ledger.db'), not {ledger!r}")
         self.check(ratings)
         budget = self._budget(ratings)
-        with self._watched(options, callbacks), self._kept(options, ratings, dataset) as checkpoint:
+        with self._kept(options, ratings, dataset) as checkpoint:
             door = Door(budget, ledger or Ledger(), dataset, self.insecure_seed, checkpoint)
-            model = self._fit(ratings, door)
-            statement = Statement.of(door, tuple(ratings.public_facts()), self.adaptive_costs)
-        self.model_ = model.with_privacy(statement)
+
+            def stated(model: FactorModel) -> FactorModel:
+                return model.with_privacy(Statement.of(door, tuple(ratings.public_facts()), self.adaptive_costs))
+
+            with self._watched(options, callbacks, stated):
+                self.model_ = stated(self._fit(ratings, door))
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -298,4 +298,5 @@ def _report(rank: int, weights: Doubles, simplest: str, otherwise: str) -> str:
         return (
             f"Nothing could be learned about items: at this epsilon the noise hides which items users have. {otherwise}"
         )
-    return f"Learned {simplest} and {rank} factors; {np.mean(weights > 0):.0%} of the items have weight to learn from."
+    factors = f"{rank} factor{'' if rank == 1 else 's'}"
+    return f"Learned {simplest} and {factors}; {np.mean(weights > 0):.0%} of the items have weight to learn from."

@@ -21,7 +21,7 @@ from dpals.release.selection import DISTRIBUTIONS, Selection, best_of, tries_of
 from dpals.release.selection import epsilon as epsilon_of_selection
 from dpals.release.selection import mu as mu_of_a_try
 from dpals.release.statement import Statement
-from dpals.training import Callback, Options
+from dpals.training import Callback, Options, checked
 
 CONSTRAINTS: dict[str, Within | OneOf] = {
     "tries": Within(low=1.01, high=1e6, closed=True),
@@ -136,7 +136,7 @@ class PrivateSearch(PrivateEstimator):
         callbacks
             Not taken, for the same reason.
         """
-        options = options or Options()
+        options = checked(options, callbacks)
         if callbacks or options.progress or options.checkpoint is not None:
             raise ValueError("how many tries a search makes is secret: it takes no callbacks, progress or checkpoint")
         if ledger is not None:

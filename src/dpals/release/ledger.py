@@ -141,7 +141,10 @@ class Ledger:
             if earlier is None:
                 _append(connection, Entry("publication", dataset, digest, 0, _now(), receipt))
             elif earlier != digest:
-                raise RuntimeError(f"other numbers were published under the receipt {receipt} before")
+                raise RuntimeError(
+                    f"other numbers were published under the receipt {receipt} before: the checkpoint was changed or "
+                    "copied. Start over (--fresh, or another folder)"
+                )
 
     def published(self, receipt: str) -> str | None:
         """Digest of the numbers that were published under a receipt, None where none were."""
@@ -270,9 +273,10 @@ def _read(connection: sqlite3.Connection) -> list[Entry]:
 def _check_allowance(entries: list[Entry], dataset: str, purpose: str, cost: int) -> None:
     spent, allowance = _totals(entries, dataset)
     if allowance is not None and spent + cost > allowance:
+        declared = [entry.purpose for entry in entries if (entry.kind, entry.dataset) == ("budget", dataset)][-1]
         raise PrivacyBudgetExceeded(
-            f"{purpose!r} would bring what is spent on {dataset!r} to mu {mu_of(spent + cost):.6g}, "
-            f"its budget allows {mu_of(allowance):.6g}; nothing was spent or released for it"
+            f"{purpose!r} would bring what is spent on {dataset!r} to mu {mu_of(spent + cost):.6g}, its budget of "
+            f"{declared} allows {mu_of(allowance):.6g}; nothing was spent or released for it"
         )
 
 

@@ -188,7 +188,8 @@ class Door:
             self._pay(record, receipt)
         elif self.ledger.published(receipt) is not None:
             raise RuntimeError(
-                f"{record.purpose!r} was published before, but its numbers are no longer kept: start over"
+                f"{record.purpose!r} was published before, but its numbers are no longer kept: start over "
+                "(--fresh, or another folder)"
             )
         else:
             table = self._draw(query, grid, record, offers, receipt)
