@@ -80,7 +80,7 @@ class Estimator:
     def __getattr__(self, name: str) -> Any:
         if name == "model_":
             raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit first")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return object.__getattribute__(self, name)  # for the message of whatever raised
 
     @property
     def item_factors_(self) -> NDArray[np.float32]:
