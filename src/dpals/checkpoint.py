@@ -57,7 +57,7 @@ class Checkpoint:
         self._lock = _locked(self.folder)
         try:
             remove_drafts(self.folder)  # numbers in them never were released
-            self.run, self.started = self._opened(dict(training))
+            self.run = self._opened(dict(training))
         except BaseException:
             self._lock.close()
             raise
@@ -77,7 +77,7 @@ class Checkpoint:
         """The table of a release, None where it is not kept; InputError where it is another release."""
         from safetensors import SafetensorError, safe_open
 
-        path = self.folder / _file_name(f"{number:04}")
+        path = self._path(number)
         if not path.exists():
             return None
         try:
@@ -97,7 +97,7 @@ class Checkpoint:
         """Store the table of a release, durably; once only."""
         from safetensors.numpy import save
 
-        path = self.folder / _file_name(f"{number:04}")
+        path = self._path(number)
         if path.exists():
             raise RuntimeError(f"release {number} is in the checkpoint {self.folder} already")
         content = save({"table": table}, metadata={"release": json.dumps(_described(record))})
@@ -105,10 +105,13 @@ class Checkpoint:
 
     def drop(self, number: int) -> None:
         """Forget the table of a release that may not be published."""
-        (self.folder / _file_name(f"{number:04}")).unlink(missing_ok=True)
+        self._path(number).unlink(missing_ok=True)
 
-    def _opened(self, training: dict[str, str]) -> tuple[str, str]:
-        """Name and beginning of the run that is kept here, or of a new one."""
+    def _path(self, number: int) -> Path:
+        return self.folder / _file_name(f"{number:04}")
+
+    def _opened(self, training: dict[str, str]) -> str:
+        """Name of the run that is kept here, or of a new one."""
         try:
             facts = json.loads((self.folder / _RUN).read_bytes())
             run, started, kept = str(facts["run"]), str(facts["started"]), dict(facts["training"])
@@ -120,7 +123,7 @@ class Checkpoint:
             run, started = uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds")
             facts = {"format": FORMAT, "run": run, "started": started, "training": training}
             write_whole(self.folder / _RUN, json.dumps(facts, indent=1).encode())
-            return run, started
+            return run
         except (KeyError, TypeError, ValueError) as problem:
             raise InputError(f"{self.folder} is no checkpoint of this version of dpals: {problem}") from problem
         for name in kept.keys() | training.keys():
@@ -137,7 +140,7 @@ class Checkpoint:
                 self.n_releases,
                 started,
             )
-        return run, started
+        return run
 
 
 def run_in(folder: Path) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpals.errors import InputError
 from dpals.files import draft
-from dpals.intake.ids import is_text
+from dpals.intake.ids import to_series
 
 if TYPE_CHECKING:
     from dpals.model import FactorModel
@@ -42,6 +42,7 @@ def items_frame(model: "FactorModel") -> pl.DataFrame:
     >>> items_frame(FactorModel(["tea", "rum"], [[1.0], [-1.0]], [0.5, 0.25], 3.0, 1.0)).rows()
     [('tea', 0.5, 1.0, True), ('rum', 0.25, -1.0, True)]
     """
-    ids = pl.Series(model.items.tolist(), dtype=pl.String) if is_text(model.items) else pl.Series(model.items)
     factors = {f"factor_{number}": column for number, column in enumerate(model.item_factors.T)}
-    return pl.DataFrame({"item": ids, "bias": model.item_biases, **factors, "trained": model.is_trained})
+    return pl.DataFrame(
+        {"item": to_series(model.items), "bias": model.item_biases, **factors, "trained": model.is_trained}
+    )

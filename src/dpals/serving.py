@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dpals.intake.columns import Columns
-from dpals.intake.ids import is_text
+from dpals.intake.ids import to_series
 from dpals.model import FactorModel
 from dpals.ratings import Ratings
 
@@ -39,9 +39,9 @@ class Recommended:
         """
         rows, places = np.nonzero(self.scores > -np.inf)
         columns = {
-            user: _series(self.users).gather(rows),
+            user: to_series(self.users).gather(rows),
             "rank": (places + 1).astype(np.int32),
-            item: _series(self.ids[rows, places]),
+            item: to_series(self.ids[rows, places]),
             "score": self.scores[rows, places],
         }
         return pl.DataFrame(columns)
@@ -56,9 +56,9 @@ class Recommended:
         [(7, [50, 60], [2.0, 1.0]), (8, [60], [3.0])]
         """
         filled = pl.Series((self.scores > -np.inf).sum(axis=1))
-        columns = {"items": _series(self.ids.ravel()), "scores": pl.Series(self.scores.ravel())}
+        columns = {"items": to_series(self.ids.ravel()), "scores": pl.Series(self.scores.ravel())}
         full = {name: column.reshape(self.scores.shape).arr.to_list() for name, column in columns.items()}
-        table = pl.DataFrame({"user": _series(self.users), **full, "filled": filled})
+        table = pl.DataFrame({"user": to_series(self.users), **full, "filled": filled})
         return table.select("user", *(pl.col(name).list.head(pl.col("filled")) for name in full))
 
 
@@ -109,7 +109,3 @@ def _some_users(ratings: Ratings, start: int, stop: int) -> Ratings:
         values=None if ratings.values is None else ratings.values[first:last],
         timestamps=None if ratings.timestamps is None else ratings.timestamps[first:last],
     )
-
-
-def _series(ids: NDArray[Any]) -> pl.Series:
-    return pl.Series(ids.tolist(), dtype=pl.String) if is_text(ids) else pl.Series(ids)

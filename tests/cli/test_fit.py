@@ -7,17 +7,16 @@ import resource
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.conftest import COMMAND
+from tests.cli.conftest import run as dpals_command
 
 import dpals
 from dpals.release.accounting import Budget
 
-COMMAND = Path(sys.executable).with_name("dpals")
 BUDGET = Budget(1.0, 1e-6)
 ARGUMENTS = ("--epsilon", "1", "--rating-range", "0.5", "5")
 
@@ -29,9 +28,8 @@ def file(tmp_path_factory):
     return path
 
 
-def run(*arguments, cwd, **options):
-    arguments = [COMMAND, "fit", *map(str, arguments)]
-    return subprocess.run(arguments, cwd=cwd, capture_output=True, text=True, check=False, **options)
+def run(*arguments, **options):
+    return dpals_command("fit", *arguments, **options)
 
 
 def spent(folder, dataset="ratings"):

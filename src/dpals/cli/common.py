@@ -73,8 +73,9 @@ def text_to(output: Path | None, text: str) -> None:
     write_whole(output, f"{text}\n".encode())
 
 
-def column_options(command: Command) -> Command:
-    """Which column of a table is what, for those that are not found by their names."""
+def reading_options(command: Command) -> Command:
+    """How to read a table: which column is what, for those not found by their names, what ids are, and bad rows."""
+    command = ids_option(bad_rows_option(command))
     for role in ("timestamp", "rating", "item", "user"):
         text = f"Column with the {role}s, if its name does not tell." if role != "timestamp" else "And with the times."
         command = click.option(f"--{role}", metavar="COLUMN", help=text)(command)
@@ -93,10 +94,11 @@ def write_ratings(ratings: "Ratings", path: Path) -> None:
     import polars as pl
 
     from dpals.files import draft
+    from dpals.intake.ids import to_series
 
     columns = {
-        "user": pl.Series(ratings.users.tolist())[ratings.rows],
-        "item": pl.Series(ratings.items.tolist())[ratings.indices],
+        "user": to_series(ratings.users)[ratings.rows],
+        "item": to_series(ratings.items)[ratings.indices],
     }
     frame = pl.DataFrame(columns if ratings.values is None else {**columns, "rating": ratings.values})
     with draft(path) as place:

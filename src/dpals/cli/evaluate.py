@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from dpals.cli.common import (
-    bad_rows_option,
-    column_options,
     history_option,
-    ids_option,
     json_option,
     messages,
     model_argument,
     quiet_option,
+    reading_options,
 )
 
 if TYPE_CHECKING:
@@ -37,9 +35,7 @@ FOR_YOUR_EYES_ONLY = "These numbers are exact and not private: they are for your
     help="Other ratings of these users, which the model was not trained on; a file like that of --history.",
 )
 @click.option("-k", default=20, show_default=True, type=click.IntRange(1), help="How many recommendations count.")
-@column_options
-@ids_option
-@bad_rows_option
+@reading_options
 @json_option
 @quiet_option
 def command(

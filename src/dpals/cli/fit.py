@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpals.cli.common import (
-    bad_rows_option,
-    column_options,
-    ids_option,
     json_option,
     messages,
     quiet_option,
+    reading_options,
     warnings_shown,
     writable,
 )
@@ -87,10 +85,8 @@ NOT_PRIVATE = {"als": "ALS", "stagewise-als": "StagewiseALS", "trace-norm": "Tra
 @click.option("--fresh", is_flag=True, help="Start over where a run was broken off. What it spent stays spent.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is in MODEL.")
 @click.option("--threads", type=click.IntRange(1), help="How many to use; all cores by default.")
-@ids_option
-@bad_rows_option
 @click.option("--dry-run", is_flag=True, help="Check everything and say what would be spent; spend nothing.")
-@column_options
+@reading_options
 @json_option
 @quiet_option
 def command(
@@ -124,7 +120,8 @@ def command(
     """
     estimator = _estimator(method, epsilon, delta, settings)
     _check_output(output, overwrite)
-    _check_folder(checkpoint or output)
+    if checkpoint is not None:
+        _check_folder(checkpoint)
     if dataset == "":
         raise click.UsageError("the data set needs a name: --dataset NAME")
     run = _Run(

@@ -48,6 +48,7 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     Everything is simulated, and takes about a minute. The output folder gets the ratings, a private model, a picture of
     accuracy against privacy, the privacy statement, and the commands that do the same with a file of your own.
     """
+    from dpals.files import write_whole
     from dpals.release.accounting import Budget
 
     Budget(epsilon, delta)  # wrong arguments are refused before any work
@@ -59,8 +60,9 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     results, model = _compare(data, epsilon, delta, not quiet)
     model.save(output / "model")
     privacy = model.privacy
-    _write(output / "statement.html", privacy.to_html())
-    _write(output / "COMMANDS.md", _COMMANDS.format(output=output, epsilon=f"{epsilon:g}", delta=f"{delta:g}"))
+    write_whole(output / "statement.html", privacy.to_html().encode())
+    commands = _COMMANDS.format(output=output, epsilon=f"{epsilon:g}", delta=f"{delta:g}")
+    write_whole(output / "COMMANDS.md", commands.encode())
     _draw(results, epsilon, output / "frontier.png")
     examples = _examples(data.clicks, model)
     if as_json:
@@ -227,12 +229,6 @@ def _print(table: "Table") -> None:
     from rich.console import Console
 
     Console().print(table)
-
-
-def _write(path: Path, text: str) -> None:
-    from dpals.files import write_whole
-
-    write_whole(path, text.encode())
 
 
 _CAPTION = """\

@@ -9,15 +9,13 @@ from typing import IO, TYPE_CHECKING, Any, Unpack
 import click
 
 from dpals.cli.common import (
-    bad_rows_option,
-    column_options,
     history_option,
-    ids_option,
     json_option,
     messages,
     model_argument,
     output_option,
     quiet_option,
+    reading_options,
 )
 
 if TYPE_CHECKING:
@@ -37,9 +35,7 @@ _ENDINGS = (".parquet", ".csv", ".jsonl")
 @output_option("Write to this file, .parquet, .csv or .jsonl. By default CSV on standard output.")
 @click.option("--user-id", "users", multiple=True, metavar="ID", help="For this user only; may be repeated.")
 @click.option("--include-seen", is_flag=True, help="Recommend what is in a user's history as well.")
-@column_options
-@ids_option
-@bad_rows_option
+@reading_options
 @json_option
 @quiet_option
 def command(

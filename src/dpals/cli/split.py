@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpals.cli.common import (
-    bad_rows_option,
-    column_options,
-    ids_option,
     json_option,
     quiet_option,
+    reading_options,
     writable,
     write_ratings,
 )
@@ -35,9 +33,7 @@ _WRITTEN = click.Path(dir_okay=False, path_type=Path)
     help="Share of the ratings that go to TEST.",
 )
 @click.option("--seed", default=0, show_default=True, help="Another seed chooses other ratings.")
-@column_options
-@ids_option
-@bad_rows_option
+@reading_options
 @json_option
 @quiet_option
 def command(

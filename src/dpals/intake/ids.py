@@ -170,6 +170,17 @@ def _max(series: pl.Series) -> int:
     return int(series.max() or 0)  # type: ignore[arg-type]
 
 
+def to_series(ids: NDArray[Any]) -> pl.Series:
+    """Ids as a column of a table.
+
+    Examples
+    --------
+    >>> to_series(np.array(["tea", "rum"], np.dtypes.StringDType())).to_list()
+    ['tea', 'rum']
+    """
+    return pl.Series(ids.tolist(), dtype=pl.String) if is_text(ids) else pl.Series(ids)
+
+
 def is_text(ids: NDArray[Any]) -> bool:
     """Whether ids are text, and not integers."""
     return isinstance(ids.dtype, np.dtypes.StringDType)

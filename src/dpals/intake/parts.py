@@ -20,7 +20,7 @@ from dpals.intake.builder import Range, assemble, gather, refuse_if_all_dropped
 from dpals.intake.coding import IdMeaning
 from dpals.intake.columns import Columns, Wanted
 from dpals.intake.files import open_table, refuse_if_no_rows, undisturbed
-from dpals.intake.ids import is_text, to_array
+from dpals.intake.ids import is_text, to_array, to_series
 from dpals.intake.rows import BadRows, Batch, Source
 from dpals.intake.runs import Runs
 from dpals.ratings import Ratings, ReadingReport
@@ -228,7 +228,7 @@ def _cut(batches: Iterator[Batch], at_most: int) -> Iterator[Batch]:
 
 def _rows(ratings: Ratings) -> pl.DataFrame:
     """Ratings as a table sorted by user, with a row without an item for users who have no other."""
-    users = pl.Series(ratings.users.tolist() if is_text(ratings.users) else ratings.users)
+    users = to_series(ratings.users)
     columns = {"item": ratings.indices, "rating": ratings.values, "timestamp": ratings.timestamps}
     given = {role: column for role, column in columns.items() if column is not None}
     rows = pl.DataFrame({"user": users.gather(ratings.rows), **given})

@@ -163,8 +163,14 @@ class PrivateSearch(PrivateEstimator):
         with limited_threads(options.threads):
             best = best_of(tries, len(candidates), attempt, self.insecure_seed)
         self.best_params_, model, releases = best or (None, _without_data(ratings), ())
-        mu = mu_of(training.cost + scoring.cost)
-        statement = Statement(
+        statement = self._statement(ratings, releases, dataset, mu_of(training.cost + scoring.cost))
+        self.model_ = model.with_privacy(statement)
+        return self
+
+    def _statement(self, ratings: Ratings, releases: tuple[Release, ...], dataset: str, mu: float) -> Statement:
+        """What the search promises, if each of its tries has this mu."""
+        tries = tries_of(self.distribution, self.tries)
+        return Statement(
             epsilon=min(self.epsilon, epsilon_of_selection(mu, self.delta, tries)),  # both are true
             delta=self.delta,
             mu=None,
@@ -176,8 +182,6 @@ class PrivateSearch(PrivateEstimator):
             ledger_head=None,
             selection=Selection(self.distribution, float(self.tries), mu),
         )
-        self.model_ = model.with_privacy(statement)
-        return self
 
     def _check(self, ratings: Ratings) -> None:
         Budget(self.epsilon, self.delta)

@@ -161,9 +161,9 @@ class Ledger:
     def summary(self, dataset: str) -> tuple[int, bool, str]:
         """What was spent on a data set so far, whether any of it was seeded, and the head of the ledger by then."""
         with self._transaction() as (connection, entries):
-            own = [entry for entry in entries if entry.kind == "spend" and entry.dataset == dataset]
+            seeded = any(entry.dataset == dataset and entry.purpose.endswith(SEEDED) for entry in entries)
             head: str = connection.execute("SELECT hash FROM head").fetchone()[0]
-            return sum(entry.cost for entry in own), any(entry.purpose.endswith(SEEDED) for entry in own), head
+            return _totals(entries, dataset)[0], seeded, head
 
     def entries(self) -> list[Entry]:
         """All rows in order, after checking the chain; `LedgerDamaged` where it does not hold."""
