@@ -42,7 +42,7 @@ def doors(monkeypatch):
             self.offers += [offers] if isinstance(offers, Offer) else list(offers)
             return result
 
-    monkeypatch.setattr(private_search, "Door", RecordingDoor)
+    monkeypatch.setattr(dpals.PrivateSearch, "door_class", RecordingDoor)
     return opened
 
 

@@ -130,8 +130,8 @@ MUTANTS = [
     Mutant(
         "a search tells in its log how often it tried",
         "methods/private_search.py",
-        "door = Door(training, insecure_seed=seed, quiet=True)",
-        "door = Door(training, insecure_seed=seed)",
+        "door = self.door_class(training, insecure_seed=seed, quiet=True)",
+        "door = self.door_class(training, insecure_seed=seed)",
         "tests/methods/test_private_search.py",
     ),
     Mutant(
@@ -313,8 +313,8 @@ MUTANTS = [
     Mutant(
         "the fit of a search spends what the search may",
         "methods/private_search.py",
-        "door = Door(training, insecure_seed=seed, quiet=True)",
-        "door = Door(Budget(self.epsilon, self.delta), insecure_seed=seed, quiet=True)",
+        "door = self.door_class(training, insecure_seed=seed, quiet=True)",
+        "door = self.door_class(Budget(self.epsilon, self.delta), insecure_seed=seed, quiet=True)",
         "tests/methods/test_private_search.py",
     ),
     Mutant(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpals
-from dpals.methods import estimator, private_search
+from dpals.methods.estimator import PrivateEstimator
 from dpals.release.contribution import Offer
 from dpals.release.mechanism import Door
 
@@ -81,8 +81,7 @@ def run(method, ratings, monkeypatch, script=None):
             log.append((query, self.exact.astype(object), self.releases[-1], published, offers))
             return published
 
-    for module in (estimator, private_search):
-        monkeypatch.setattr(module, "Door", RecordingDoor)
+    monkeypatch.setattr(PrivateEstimator, "door_class", RecordingDoor)
     method.fit(ratings)
     return log
 

@@ -160,6 +160,8 @@ class PrivateEstimator(Estimator):
     """Folder and run of the checkpoint that `save` removes."""
     adaptive_costs = False
     """Whether what a release costs depends on earlier ones. The statement then gives the whole budget."""
+    door_class: type[Door] = Door
+    """What `fit` makes its door with. An audit puts a double in its place that records what goes through."""
 
     def fit(
         self,
@@ -192,7 +194,7 @@ class PrivateEstimator(Estimator):
         self.check(ratings)
         budget = self._budget(ratings)
         with self._kept(options, ratings, dataset) as checkpoint:
-            door = Door(budget, ledger or Ledger(), dataset, self.insecure_seed, checkpoint)
+            door = self.door_class(budget, ledger or Ledger(), dataset, self.insecure_seed, checkpoint)
 
             def stated(model: FactorModel) -> FactorModel:
                 return model.with_privacy(Statement.of(door, tuple(ratings.public_facts()), self.adaptive_costs))

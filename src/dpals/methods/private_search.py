@@ -16,7 +16,7 @@ from dpals.ratings import Ratings
 from dpals.release.accounting import Budget, cost_of, mu_of
 from dpals.release.contribution import Query
 from dpals.release.ledger import Ledger
-from dpals.release.mechanism import Door, Release
+from dpals.release.mechanism import Release
 from dpals.release.selection import DISTRIBUTIONS, Selection, best_of, tries_of
 from dpals.release.selection import epsilon as epsilon_of_selection
 from dpals.release.selection import mu as mu_of_a_try
@@ -153,9 +153,9 @@ class PrivateSearch(PrivateEstimator):
         known, hidden = split_entries(ratings, (1 - self.validation_fraction, self.validation_fraction), self.seed)
 
         def attempt(number: int, seed: int | None) -> tuple[float, Try]:
-            door = Door(training, insecure_seed=seed, quiet=True)
+            door = self.door_class(training, insecure_seed=seed, quiet=True)
             model = self._with(candidates[number])._fit(known, door)
-            judge = Door(scoring, insecure_seed=None if seed is None else seed + 1, quiet=True)
+            judge = self.door_class(scoring, insecure_seed=None if seed is None else seed + 1, quiet=True)
             query = Query("score on ratings held back", 1, LARGEST_GAIN)
             score = judge.release(query, offer_of_gains(*model.two_sides(known), known, hidden), scoring.cost)[0, 0]
             return float(score), (candidates[number], model, (*door.releases, *judge.releases))

@@ -1,0 +1,72 @@
+"""Simulated data to audit with: rows of people who are odd in many ways, and of people like any others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.errors import InputError
+from dpals.kernels.hashing import hashed_uniform
+from dpals.methods.estimator import PrivateEstimator
+from dpals.ratings import Ratings
+
+RANGE = (0.5, 5.0)
+CATALOGUE_SIZES = (40, 200, 1000, 5000)
+"""Sizes of catalogue to try: methods with a large rank, for instance, need many items."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows as they come from outside, with repeated ones: users and items are numbers, items are below `n_items`."""
+
+    users: NDArray[np.int64]
+    items: NDArray[np.int64]
+    values: NDArray[np.float64] | None
+    n_items: int
+
+    def ratings(self, keep: NDArray[np.bool_] | slice = slice(None), declare_catalogue: bool = True) -> Ratings:
+        """The rows that are kept, as a method takes them."""
+        rated: dict[str, Any] = {}
+        if self.values is not None:
+            rated = {"values": self.values[keep], "rating_range": RANGE}
+        catalogue = range(self.n_items) if declare_catalogue else None
+        return Ratings.from_arrays(self.users[keep], self.items[keep], **rated, catalogue=catalogue)
+
+
+def odd_people(n_users: int, n_items: int, implicit: bool, seed: int = 0) -> Rows:
+    """People with very many, very few, extreme and repeated ratings, so that each of them can matter.
+
+    Some items hang on a single person. One row in twenty is there a second time, with another rating.
+    """
+    user, item = np.arange(n_users)[:, None], np.arange(n_items)[None, :]
+    activity = hashed_uniform(seed, user, np.array([[-1]])) ** 2
+    users, items = np.nonzero(hashed_uniform(seed, user, item) < np.maximum(activity, 1.5 / n_items))
+    again = hashed_uniform(seed + 1, users, items) < 0.05
+    users, items = (np.concatenate([column, column[again]]) for column in (users, items))
+    choice = hashed_uniform(seed + 2, np.arange(len(users)))
+    values = np.array([0.5, 2.5, 3.3, 5.0])[(4 * choice).astype(int)]
+    return Rows(users, items, None if implicit else values, n_items)
+
+
+def takes_ratings(estimator: PrivateEstimator) -> bool:
+    """Whether the method is for ratings; if not, it is for implicit feedback."""
+    try:
+        fitting(estimator, lambda size: odd_people(10, size, implicit=False).ratings())
+    except InputError:
+        return False
+    return True
+
+
+def fitting(estimator: PrivateEstimator, make: Callable[[int], Ratings]) -> int:
+    """The smallest size of a catalogue with which the method takes the data; its own error where none will do."""
+    for n_items in CATALOGUE_SIZES:
+        try:
+            estimator.check(make(n_items))
+        except InputError:
+            if n_items == CATALOGUE_SIZES[-1]:
+                raise
+        else:
+            return n_items
+    raise AssertionError

@@ -1,0 +1,138 @@
+"""A double of the door that writes down what goes through it, and can be told what to publish."""
+
+import copy
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.errors import InputError
+from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.private_search import PrivateSearch
+from dpals.model import FactorModel
+from dpals.ratings import Ratings
+from dpals.release.contribution import Grid, Offer, Query
+from dpals.release.ledger import Ledger
+from dpals.release.mechanism import Door, Release
+
+
+@dataclass(frozen=True, eq=False)
+class Passage:
+    """One release: what was asked, what was offered, the exact sums, the record and what was published."""
+
+    query: Query
+    cost: int
+    offers: tuple[Offer, ...]
+    sums: NDArray[np.int64]
+    record: Release
+    published: NDArray[np.float64]
+
+    @property
+    def noise(self) -> NDArray[np.int64]:
+        """What was added to the sums, in steps of the grid."""
+        return np.rint(self.published / self.record.step).astype(np.int64) - self.sums
+
+
+@dataclass(eq=False)
+class Run:
+    """One training with everything that can be seen of it."""
+
+    passages: list[Passage] = field(default_factory=list)
+    doors: list[Door] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    ledger: Ledger | None = None
+    estimator: Any = None
+
+    @property
+    def model(self) -> FactorModel:
+        model: FactorModel = self.estimator.model_
+        return model
+
+
+def checked_subject(estimator: Any) -> PrivateEstimator:
+    """The estimator, if it is a private method that can be audited; InputError with the reason where it is not."""
+    name = type(estimator).__name__
+    if isinstance(estimator, FactorModel):
+        raise InputError("an audit takes the method that trains models, with its settings, and not a model")
+    if not isinstance(estimator, PrivateEstimator):
+        raise InputError(f"{name} is not private: it promises nothing that could be audited")
+    if "insecure_seed" not in estimator.get_params():
+        raise InputError(
+            f"{name} cannot be audited: it takes no insecure_seed, so two runs of it cannot be given the same noise"
+        )
+    return estimator
+
+
+def recorded(
+    estimator: PrivateEstimator, ratings: Ratings, script: Sequence[Passage] | None = None, **changes: Any
+) -> Run:
+    """Train a copy of the estimator and record all of it.
+
+    Parameters
+    ----------
+    script
+        The passages of another run: each release publishes what that run published. So both see the same releases,
+        and everything that still differs between them depends on the data in another way.
+    changes
+        Arguments of the estimator that are to be others, such as ``insecure_seed``.
+    """
+    run = Run(ledger=Ledger())
+    subject = copy.deepcopy(estimator).set_params(**changes)
+    subject.door_class = _double(run, script)
+    run.estimator = subject
+    paid: dict[str, Any] = {} if isinstance(subject, PrivateSearch) else {"ledger": run.ledger}
+    with _logged(run.log):
+        subject.fit(ratings, **paid)
+    if not run.doors:
+        raise InputError(
+            f"{type(subject).__name__} cannot be audited: it makes a door of its own, and not with self.door_class"
+        )
+    return run
+
+
+def _double(run: Run, script: Sequence[Passage] | None) -> type[Door]:
+    """A door that tells `run` what goes through it."""
+
+    class RecordingDoor(Door):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            run.doors.append(self)
+
+        def _exact_sums(self, query: Query, grid: Grid, offers: Iterable[Offer]) -> NDArray[np.int64]:
+            sums = super()._exact_sums(query, grid, offers)
+            self.last_sums = sums.copy()
+            return sums
+
+        def release(self, query: Query, offers: Offer | Iterable[Offer], cost: int) -> NDArray[np.float64]:
+            blocks = (offers,) if isinstance(offers, Offer) else tuple(offers)
+            published = super().release(query, blocks, cost)
+            number = len(run.passages)
+            if script is not None and number < len(script) and script[number].published.shape == published.shape:
+                published = script[number].published.copy()
+            run.passages.append(Passage(query, cost, blocks, self.last_sums, self.releases[-1], published.copy()))
+            return published
+
+    return RecordingDoor
+
+
+@contextmanager
+def _logged(lines: list[str]) -> Iterator[None]:
+    """Collect what the library logs."""
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record.getMessage())
+
+    logger, handler = logging.getLogger("dpals"), Collector()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
