@@ -12,7 +12,7 @@ def share_bounds(successes: int, trials: int, confidence: float = CONFIDENCE) ->
     Examples
     --------
     >>> [round(bound, 3) for bound in share_bounds(40, 100, confidence=0.95)]
-    [0.317, 0.487]
+    [0.318, 0.487]
     """
     risk = 1 - confidence
     low = 0.0 if successes == 0 else float(beta.ppf(risk, successes, trials - successes + 1))
