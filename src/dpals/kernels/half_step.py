@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from dpals.kernels.threads import thread_count
+from dpals.kernels.threads import limited_blas, thread_count
 from dpals.kernels.tiles import add_product, add_weighted_rows, padded, solve_positive
 
 Floats = NDArray[np.float32]
@@ -102,7 +101,7 @@ def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], thr
     threads = thread_count(threads)
     goals = np.linspace(0, pointers[-1], threads * _PARTS_PER_THREAD + 1)
     edges = sorted({0, len(pointers) - 1, *np.searchsorted(pointers, goals[1:-1]).tolist()})
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+    with limited_blas(1), ThreadPoolExecutor(threads) as pool:
         return list(pool.map(lambda edge: work(*edge), pairwise(edges)))
 
 

@@ -4,8 +4,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
+from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 _LIMIT: ContextVar[int | None] = ContextVar("threads", default=None)
 
@@ -30,7 +32,18 @@ def limited_threads(threads: int | None) -> Iterator[None]:
         return
     token = _LIMIT.set(threads)
     try:
-        with threadpool_limits(threads, user_api="blas"):
+        with limited_blas(threads):
             yield
     finally:
         _LIMIT.reset(token)
+
+
+def limited_blas(threads: int) -> Any:
+    """A context in which BLAS uses so many threads."""
+    return _controller().limit(limits=threads, user_api="blas")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Finds the libraries once: looking for them takes longer than a small product."""
+    return ThreadpoolController()

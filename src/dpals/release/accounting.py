@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from scipy.special import erfcx, ndtr, ndtri
 
@@ -238,11 +239,11 @@ class Budget:
             allowed *= 1 - 2.0**-33  # what `epsilon` rounded up
         return budget
 
-    @property
+    @cached_property
     def mu(self) -> float:
         return mu(self.epsilon, self.delta)
 
-    @property
+    @cached_property
     def cost(self) -> int:
         """The whole budget in units of cost, rounded down."""
         return cost_of(self.mu)
