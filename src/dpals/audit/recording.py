@@ -20,6 +20,10 @@ from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Door, Release
 
 
+class TrainingFailed(Exception):  # noqa: N818, it is what an audit found
+    """The method could not be trained on the data of an audit, because its door refused something for instance."""
+
+
 @dataclass(frozen=True, eq=False)
 class Passage:
     """One release: what was asked, what was offered, the exact sums, the record and what was published."""
@@ -85,8 +89,13 @@ def recorded(
     subject.door_class = _double(run, script)
     run.estimator = subject
     paid: dict[str, Any] = {} if isinstance(subject, PrivateSearch) else {"ledger": run.ledger}
-    with _logged(run.log):
-        subject.fit(ratings, **paid)
+    try:
+        with _logged(run.log):
+            subject.fit(ratings, **paid)
+    except InputError:
+        raise
+    except Exception as problem:
+        raise TrainingFailed(f"training ended with {type(problem).__name__}: {problem}") from problem
     if not run.doors:
         raise InputError(
             f"{type(subject).__name__} cannot be audited: it makes a door of its own, and not with self.door_class"

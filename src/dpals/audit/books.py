@@ -1,0 +1,110 @@
+"""Are the releases, the ledger and the statement one and the same story, and is its end true?"""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+
+from dpals.audit.recording import Passage, Run
+from dpals.release import accounting
+from dpals.release.ledger import Ledger
+from dpals.release.statement import Statement
+
+_UNIT = Fraction(1, 2**accounting.COST_BITS)
+_DIGITS = 60
+
+
+def disagreements(run: Run, epsilon: float | None) -> Iterator[str]:
+    """Where the releases that were made are not those that were paid for and stated, or the end is not true.
+
+    Parameters
+    ----------
+    epsilon
+        What the method was told to keep to; None where it was given its noise.
+    """
+    statement = run.model.privacy
+    if statement is None:
+        yield "there is no statement"
+        return
+    if not statement.is_private:
+        yield "the statement says that the run was not private"
+    if statement.selection is not None:
+        yield from _of_tries(run, statement)
+    else:
+        yield from _of_ledger(run, statement)
+    if epsilon is not None and statement.epsilon > epsilon:
+        yield f"the statement says epsilon {statement.epsilon}, more than was asked for, {epsilon}"
+
+
+def true_cost(passage: Passage) -> Fraction:
+    """Squared mu of a release, from its bound and the variance of its noise."""
+    return Fraction(passage.record.bound**2, passage.record.variance)
+
+
+def _of_ledger(run: Run, statement: Statement) -> Iterator[str]:
+    ledger = run.ledger or Ledger()
+    spends = [entry for entry in ledger.entries() if entry.kind == "spend"]
+    made = [passage.query.purpose for passage in run.passages]
+    paid = [entry.purpose for entry in spends]
+    stated = [release.purpose for release in statement.releases]
+    if made != paid:
+        yield f"{len(made)} releases were made and {len(paid)} were paid for: {_first_other(made, paid)}"
+    if made != stated:
+        yield f"{len(made)} releases were made and {len(stated)} are in the statement: {_first_other(made, stated)}"
+    true = sum(map(true_cost, run.passages), Fraction(0))
+    if sum(entry.cost for entry in spends) * _UNIT < true:
+        yield "the ledger adds up to less than bound^2 / variance of all releases"
+    if statement.mu is None or Fraction(statement.mu) ** 2 < true:
+        yield f"the statement says mu {statement.mu}, the releases add up to {math.sqrt(true)}"
+    elif _true_delta(statement.mu, statement.epsilon) > statement.delta:
+        yield f"mu {statement.mu} is not epsilon {statement.epsilon} at delta {statement.delta}"
+
+
+def _of_tries(run: Run, statement: Statement) -> Iterator[str]:
+    """For a search: each try keeps to the mu that the statement gives for one. A try ends with its score."""
+    assert statement.selection is not None
+    spent = Fraction(0)
+    for passage in run.passages:
+        spent += true_cost(passage)
+        if passage.query.purpose.startswith("score"):
+            if spent > Fraction(statement.selection.mu) ** 2:
+                yield f"a try costs mu {math.sqrt(spent)}, the statement says {statement.selection.mu}"
+            spent = Fraction(0)
+    if spent:
+        yield "releases were made outside any try"
+
+
+def _first_other(ones: list[str], others: list[str]) -> str:
+    """The first place in which two lists are not the same."""
+    for one, other in zip(ones, others, strict=False):
+        if one != other:
+            return f"{one!r} against {other!r}"
+    longer = max(ones, others, key=len)
+    return f"{longer[min(len(ones), len(others))]!r} is in one of them only"
+
+
+def untrue_conversions() -> Iterator[str]:
+    """Values of `dpals.accounting` that promise more than is true, compared with 60 digits."""
+    for mu in (0.01, 0.2367, 0.5, 1.0, 3.0, 10.0):
+        for epsilon in (0.1, 1.0, 5.0):
+            if accounting.delta(mu, epsilon) < _true_delta(mu, epsilon):
+                yield f"delta({mu}, {epsilon}) is below the true value"
+        for delta in (1e-9, 1e-6, 1e-5, 1e-2):
+            if _true_delta(mu, accounting.epsilon(mu, delta)) > delta:
+                yield f"epsilon({mu}, {delta}) is below the true value"
+    for epsilon in (0.1, 1.0, 5.0, 20.0):
+        for delta in (1e-9, 1e-6, 1e-5):
+            if _true_delta(accounting.mu(epsilon, delta), epsilon) > delta:
+                yield f"mu({epsilon}, {delta}) is above the true value"
+
+
+def _true_delta(mu: float, epsilon: float) -> Any:
+    """The delta of Gaussian differential privacy, in 60 digits (Dong, Roth & Su 2022, corollary 2.13)."""
+    if mu == 0:
+        return 0
+    with mpmath.workdps(_DIGITS):
+        mean, level = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        near, far = mean / 2 - level / mean, -mean / 2 - level / mean
+        return mpmath.ncdf(near) - mpmath.exp(level) * mpmath.ncdf(far)

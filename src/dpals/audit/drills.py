@@ -1,0 +1,141 @@
+"""The door under the worst callers: users far beyond the bound, in odd numbers, offered twice, out of turn."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.audit.recording import Passage
+from dpals.errors import InputError
+from dpals.kernels.hashing import hashed_normal
+from dpals.ratings import Ratings
+from dpals.release.accounting import COST_BITS, Budget, PrivacyBudgetExceeded
+from dpals.release.contribution import Grid, Offer, Pattern, Query, on_grid
+from dpals.release.mechanism import Door
+from dpals.release.sums import add_exactly, empty_sums
+
+_BUDGET = Budget(epsilon=1.0, delta=1e-5)
+_MOST_ITEMS = 3
+_EVERYONE = 40
+
+
+def beyond_bounds(passages: Sequence[Passage]) -> Iterator[str]:
+    """Users who could move a release of the method by more than its bound, if they offered whatever they liked.
+
+    For each release, users of many kinds go through the code that puts offers on the grid and adds them up, alone and
+    together. The bound is compared in Python's integers, which do not overflow.
+    """
+    for passage in _distinct(passages):
+        query = replace(passage.query, n_items=min(passage.query.n_items, _MOST_ITEMS))
+        record = passage.record
+        if record.variance * passage.cost < record.bound**2 << COST_BITS:
+            yield f"{query.purpose}: the noise is less than the cost allows"
+        grid = Grid.of(query, max(record.bound.bit_length() - 1, 0))
+        if grid.bound != record.bound:
+            yield f"{query.purpose}: the recorded bound is not the one that is enforced"
+        weights = query.coordinate_weights.astype(object)
+        offer = _loud_users(query, grid)
+        together, alone = _sums(offer, query, grid), [_sums(_one(offer, i), query, grid) for i in range(_EVERYONE)]
+        if not np.array_equal(together, sum(alone)):
+            yield f"{query.purpose}: the sum over users is not exact"
+        for user, sums in enumerate(alone):
+            if (sums**2 * weights).sum() > record.bound**2:
+                yield f"{query.purpose}: user {user} of the drill moves it beyond its bound"
+                break
+
+
+def _distinct(passages: Sequence[Passage]) -> list[Passage]:
+    """One passage of each kind: steps repeat themselves."""
+
+    def kind(passage: Passage) -> tuple[object, ...]:
+        query = passage.query
+        return query.form, query.dimension, query.weights, query.n_items == 1, passage.record.bound
+
+    return list({kind(passage): passage for passage in passages}.values())
+
+
+def _loud_users(query: Query, grid: Grid) -> Offer:
+    """Users at the bound, one step above it, far above it, of extreme numbers, and of none."""
+    m, d = query.n_items, query.dimension
+    user, item, axis = np.arange(_EVERYONE)[:, None], np.arange(m)[None, :], np.arange(d)[None, :]
+    coefficients = query.coefficient_norm * hashed_normal(1, user, item)
+    vectors = hashed_normal(2, user, axis) * grid.vector_step
+    with np.errstate(over="ignore"):
+        coefficients *= 10.0 ** np.linspace(-3, 12, _EVERYONE)[:, None]
+        vectors *= 2.0 ** np.linspace(0, 60, _EVERYONE)[::-1, None]
+    coefficients[0], coefficients[1], coefficients[2] = 0.0, 1e300, -1e300
+    # Just above the bound by one step, where rounding to a float would hide it.
+    coefficients[3:7] = 0.0
+    vectors[3:7] = 0.0
+    vectors[3:7, 0] = grid.vector_step * 1.5
+    coefficients[3:7, 0] = (grid.bound + 0.5) * grid.coefficient_step
+    coefficients[4, -1] = coefficients[6, -1] = 1.5 * grid.coefficient_step
+    vectors[5:7, -1] += 1.5 * grid.vector_step
+    pattern = Pattern(np.arange(0, m * _EVERYONE + 1, m), np.tile(np.arange(m), _EVERYONE), m)
+    return Offer(pattern, coefficients.reshape(-1), None if query.form == "scalar" else vectors)
+
+
+def _one(offer: Offer, user: int) -> Offer:
+    m = offer.pattern.n_items
+    row = slice(user * m, (user + 1) * m)
+    pattern = Pattern(np.array([0, m]), offer.pattern.items[row], m)
+    return Offer(pattern, offer.coefficients[row], None if offer.vectors is None else offer.vectors[user : user + 1])
+
+
+def _sums(offer: Offer, query: Query, grid: Grid) -> NDArray[np.object_]:
+    sums = empty_sums(query)
+    add_exactly(sums, on_grid(offer, query, grid), query)
+    return sums.astype(object)
+
+
+def breaches() -> Iterator[str]:
+    """What the door or the reading of data lets through and must refuse."""
+    if not is_refused(ValueError, lambda: Pattern(np.array([0, 2]), np.array([1, 1]), 3)):
+        yield "a user may name an item twice"
+    if not is_refused(ValueError, lambda: _release(_counts(2), _counts(2, first_user=1))):
+        yield "a user may be in two blocks of one release"
+    if not is_refused(ValueError, lambda: _release(Offer(Pattern.one_item(1), np.array([np.nan])))):
+        yield "what users offer may be no number"
+    if not is_refused(PrivacyBudgetExceeded, _release_inside_another):
+        yield "a release inside another spends the budget twice"
+    if not is_refused(InputError, lambda: Ratings.from_arrays([1], [1], [3.0])):
+        yield "the rating range is taken from the data"
+    rows = Ratings.from_arrays([1, 1, 1, 2], [5, 5, 6, 5], [1, 5, 3, 2], rating_range=(1, 5))
+    if rows.n_ratings != 3:
+        yield "a row that is there twice counts twice"
+    if not any("taken from the data" in fact for fact in rows.public_facts()):
+        yield "a catalogue that was taken from the data is not declared public"
+
+
+def is_refused(errors: type[Exception], action: Callable[[], object]) -> bool:
+    """Whether the action ends with such an error.
+
+    Examples
+    --------
+    >>> is_refused(ZeroDivisionError, lambda: 1 / 0)
+    True
+    """
+    try:
+        action()
+    except errors:
+        return True
+    return False
+
+
+def _counts(users: int = 2, first_user: int = 0) -> Offer:
+    return Offer(Pattern.one_item(users, first_user), np.ones(users))
+
+
+def _release(*offers: Offer) -> None:
+    Door(_BUDGET).release(Query("drill", 1, 1.0), offers, _BUDGET.cost)
+
+
+def _release_inside_another() -> None:
+    door = Door(_BUDGET)
+
+    def offers() -> Iterator[Offer]:
+        door.release(Query("inner", 1, 1.0), _counts(), _BUDGET.cost)
+        yield _counts()
+
+    door.release(Query("outer", 1, 1.0), offers(), _BUDGET.cost)

@@ -1,0 +1,125 @@
+"""Two runs that saw the same releases: everything that still differs depends on the data in another way."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.audit.recording import Passage, Run
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between two runs, and where."""
+
+    kind: str
+    where: str
+
+
+BOUND = "moves beyond its bound"
+RECORD = "the releases differ in number, shape, bound, noise or cost"
+OFFERS = "what other users offer differs"
+MODEL = "the published model differs"
+LOG = "what is logged differs"
+
+
+def differences(whole: Run, without: Run) -> Iterator[Difference]:
+    """All that tells a run from one without some user, given that both saw the same releases.
+
+    What that user adds is allowed to move sums, within the bound. Nothing else may differ, to the last bit.
+    """
+    if len(whole.passages) != len(without.passages):
+        yield Difference(RECORD, f"{len(whole.passages)} releases, {len(without.passages)} without the user")
+    for number, (one, other) in enumerate(zip(whole.passages, without.passages, strict=False), 1):
+        where = f"release {number}, {one.query.purpose}"
+        if (one.query, one.cost, one.record) != (other.query, other.cost, other.record):
+            yield Difference(RECORD, where)
+        elif squared_distance(one, other) > one.record.bound**2:
+            yield Difference(BOUND, f"{where}: {used(one, other):.4g} of the bound")
+        for part, before, after in zip(_PARTS, _rows(one), _rows(other), strict=True):
+            if not is_cut_out(before, after):
+                yield Difference(OFFERS, f"{where}: {part}")
+    yield from _of_models(whole, without)
+    if whole.log != without.log:
+        yield Difference(LOG, f"{len(whole.log)} lines, {len(without.log)} without the user")
+
+
+def squared_distance(one: Passage, other: Passage) -> int:
+    """Between the exact sums, in the norm in which coordinates count as their noise says, in integers."""
+    weights = one.query.coordinate_weights.astype(object)
+    moved: int = ((one.sums.astype(object) - other.sums.astype(object)) ** 2 * weights).sum()
+    return moved
+
+
+def used(one: Passage, other: Passage) -> float:
+    """The share of the bound by which a release moved."""
+    if one.record.bound == 0:
+        return 0.0 if squared_distance(one, other) == 0 else float("inf")
+    return float(Fraction(squared_distance(one, other), one.record.bound**2)) ** 0.5
+
+
+_PARTS = ("items", "coefficients", "vectors")
+
+
+def _rows(passage: Passage) -> tuple[NDArray[Any], ...]:
+    """What all users offer, in their order: items, coefficients and vectors."""
+    items = [offer.pattern.items for offer in passage.offers]
+    coefficients = [offer.coefficients for offer in passage.offers]
+    vectors = [np.zeros((0, 1)) if offer.vectors is None else offer.vectors for offer in passage.offers]
+    return tuple(np.concatenate(part) if part else np.zeros(0) for part in (items, coefficients, vectors))
+
+
+def is_cut_out(before: NDArray[Any], after: NDArray[Any]) -> bool:
+    """Whether `after` is `before` without some rows that follow each other, bit by bit.
+
+    Examples
+    --------
+    >>> is_cut_out(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 4.0]))
+    True
+    >>> is_cut_out(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 4.5]))
+    False
+    """
+    gap = len(before) - len(after)
+    if gap < 0 or before.dtype != after.dtype or before.shape[1:] != after.shape[1:]:
+        return False
+    if not len(after):
+        return True
+    here, there = (np.frombuffer(array.tobytes(), np.uint8).reshape(len(array), -1) for array in (before, after))
+    changed = np.flatnonzero((here[: len(there)] != there).any(axis=1))
+    first = int(changed[0]) if len(changed) else len(there)
+    return bool(np.array_equal(here[first + gap :], there[first:]))
+
+
+def _of_models(whole: Run, without: Run) -> Iterator[Difference]:
+    """Between everything that is published at the end: the model, its statement and what the method found."""
+    one, other = (published(run) for run in (whole, without))
+    for name in sorted(one.keys() | other.keys()):
+        if one.get(name) != other.get(name):
+            yield Difference(MODEL, name)
+
+
+def published(run: Run) -> dict[str, Any]:
+    """The model, its statement and fitted attributes such as a rank that was chosen, in a form that can be compared."""
+    model = {item.name: _exactly(getattr(run.model, item.name)) for item in fields(run.model)}
+    found = {
+        name: _exactly(value)
+        for name, value in vars(run.estimator).items()
+        if name.endswith("_") and not name.startswith("_") and name != "model_"
+    }
+    return {**model, **found}
+
+
+def _exactly(value: Any) -> Any:
+    """The same for two values only if they agree to the last bit."""
+    if isinstance(value, np.ndarray):
+        return value.shape, str(value.dtype), value.tolist() if value.dtype.hasobject else value.tobytes()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: _exactly(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, dict):
+        return {key: _exactly(content) for key, content in value.items()}
+    if isinstance(value, list | tuple):
+        return [_exactly(content) for content in value]
+    return repr(value)

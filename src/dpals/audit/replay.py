@@ -1,0 +1,163 @@
+"""Level 1: the method on neighbouring data sets, with recorded releases, in exact integers."""
+
+import copy
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from dpals.audit import neighbours
+from dpals.audit.books import disagreements, untrue_conversions
+from dpals.audit.data import Rows, fitting, odd_people
+from dpals.audit.drills import beyond_bounds, breaches
+from dpals.audit.ledger_drills import ledger_breaches
+from dpals.audit.neighbours import differences, published, used
+from dpals.audit.recording import Passage, Run, TrainingFailed, checked_subject, recorded
+from dpals.audit.report import Check, Level
+from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.private_search import PrivateSearch
+
+_SEED = 1
+_MUCH = 50.0
+_CROWD = 3001  # so many that products over all users are done in another order than over some
+_FEW = 7
+_SHOWN = 3
+_QUESTIONS = {
+    neighbours.BOUND: "no user moves a release by more than its bound",
+    neighbours.RECORD: "number, shape, bound, noise and cost of releases do not depend on who is there",
+    neighbours.OFFERS: "what a user offers depends on nobody else, to the last bit",
+    neighbours.MODEL: "the published model depends on the data through releases only",
+    neighbours.LOG: "what is logged depends on the data through releases only",
+}
+
+
+def audit_replay(estimator: PrivateEstimator, implicit: bool = False, people: int = 40) -> Level:
+    """Compare runs on neighbouring data sets that are given the same releases, and the books with both.
+
+    Formal guarantee: none; it can show a broken promise, on the data that it tries, and not prove one that holds. What
+    is compared is compared in integers and to the last bit, so there are no false alarms.
+
+    Parameters
+    ----------
+    estimator
+        A private method with its settings. It is not changed: copies of it are trained.
+    implicit
+        Whether to give it implicit feedback instead of ratings.
+    people
+        How many people there are. Each is removed in turn.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> audit_replay(dpals.GlobalMean(epsilon=1.0), people=5).verdict
+    'passed'
+    """
+    estimator = checked_subject(estimator)
+    n_items = fitting(estimator, lambda size: odd_people(_FEW, size, implicit).ratings())
+    rows = odd_people(people, n_items, implicit)
+    try:
+        checks, facts = _checks(estimator, rows, odd_people(_CROWD, max(n_items, 150), implicit, seed=5))
+    except TrainingFailed as problem:
+        checks, facts = [Check("training keeps to what it may do", "failed", str(problem))], {}
+    return Level(1, "replay", tuple(checks), facts)
+
+
+def _checks(estimator: PrivateEstimator, rows: Rows, crowd: Rows) -> tuple[list[Check], dict[str, float]]:
+    """All checks, and the largest share of a bound that anyone used."""
+    private = recorded(estimator, rows.ratings())
+    loud = _with_more_budget(estimator)
+    found: dict[str, list[str]] = {kind: [] for kind in _QUESTIONS}
+    largest = max(_compare_neighbours(method, rows, found) for method in (estimator, loud))
+    n_releases, n_users = len(private.passages), len(np.unique(rows.users))
+    scope = f"{2 * n_users} neighbours, {n_releases} releases and more"
+    checks = [_check(question, found[kind], scope) for kind, question in _QUESTIONS.items()]
+    seeded = recorded(estimator, rows.ratings(), insecure_seed=_SEED)
+    asked = estimator.get_params().get("epsilon")
+    checks += [
+        _check("crowds add what their parts add", _of_parts(loud, crowd), f"{_CROWD:,} users in two parts"),
+        _check("releases, ledger and statement agree", disagreements(private, asked), f"{n_releases} releases"),
+        _check("a seeded run says that it is not private", _of_seed(seeded), "insecure_seed=1"),
+        _check("epsilon, delta and mu are converted safely", untrue_conversions(), "60 digits"),
+        _check("the door scales everyone to the bound", beyond_bounds(private.passages), f"{n_releases} releases"),
+        _check("the door refuses what it must", breaches(), "double users, items, rows and spends"),
+        _check("the ledger forgets nothing", ledger_breaches(), "crashes, lost numbers, changed files"),
+    ]
+    if isinstance(estimator, PrivateSearch):
+        problems = _of_search(estimator, rows)
+        checks.append(_check("a search gives away nothing but its result", problems, "several seeds"))
+    return checks, {"releases": n_releases, "neighbours": 2 * n_users, "largest_share_of_bound": largest}
+
+
+def _with_more_budget(estimator: PrivateEstimator) -> PrivateEstimator:
+    """The same method where there is much to learn even from a few people, so that all of its code is used."""
+    if estimator.get_params().get("epsilon") is None:
+        return estimator
+    return copy.deepcopy(estimator).set_params(epsilon=_MUCH)
+
+
+def _compare_neighbours(estimator: PrivateEstimator, rows: Rows, found: dict[str, list[str]]) -> float:
+    """Write down what differs when a user is removed, each in turn. Returns the largest share of a bound in use."""
+    whole = recorded(estimator, rows.ratings(), insecure_seed=_SEED)
+    largest = 0.0
+    for user in np.unique(rows.users):
+        without = recorded(estimator, rows.ratings(rows.users != user), whole.passages, insecure_seed=_SEED)
+        for difference in differences(whole, without):
+            found[difference.kind].append(f"without user {user}: {difference.where}")
+        largest = max([largest, *(used(*pair) for pair in zip(whole.passages, without.passages, strict=False))])
+    return largest
+
+
+def _check(question: str, problems: Iterable[str], scope: str) -> Check:
+    found = list(problems)
+    if not found:
+        return Check(question, "passed", scope)
+    rest = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return Check(question, "failed", "; ".join(found[:_SHOWN]) + rest)
+
+
+def _of_parts(estimator: PrivateEstimator, crowd: Rows) -> Iterator[str]:
+    """Where what a crowd adds is not what a few of them and the others add, or they offer something else."""
+    whole = recorded(estimator, crowd.ratings(), insecure_seed=_SEED)
+    few, others = (
+        recorded(estimator, crowd.ratings(part), whole.passages, insecure_seed=_SEED)
+        for part in (crowd.users < _FEW, crowd.users >= _FEW)
+    )
+    for part in (few, others):
+        for difference in differences(whole, part):
+            if difference.kind != neighbours.BOUND:  # parts are more than one user
+                yield f"{difference.kind}: {difference.where}"
+    for everyone, one, other in zip(whole.passages, few.passages, others.passages, strict=False):
+        if not np.array_equal(everyone.sums, one.sums + other.sums):
+            yield f"{everyone.query.purpose}: the sums of the parts are not the sums of all"
+
+
+def _of_seed(run: Run) -> Iterator[str]:
+    statement = run.model.privacy
+    if statement is None or statement.is_private:
+        yield "the statement of a seeded run says that it is private"
+
+
+def _of_search(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:
+    """What tells how many tries a search made, or why one of them won, besides their released scores."""
+    runs = [recorded(estimator, rows.ratings(), insecure_seed=seed) for seed in range(1, 9)]
+    if len({len(run.passages) for run in runs}) > 1 and len({tuple(run.log) for run in runs}) > 1:
+        yield "the log tells how many tries there were"
+    longest = max(range(len(runs)), key=lambda number: len(runs[number].passages))
+    passages = runs[longest].passages
+    scores = [number for number, passage in enumerate(passages) if passage.query.purpose.startswith("score")]
+    winners = [
+        published(recorded(estimator, rows.ratings(), _with_best(passages, scores, best), insecure_seed=longest + 1))
+        for best in scores
+    ]
+    if len(winners) > 1 and any(one == winners[0] for one in winners[1:]):
+        yield "which try wins does not depend on the released scores"
+
+
+def _with_best(passages: list[Passage], scores: list[int], best: int) -> list[Passage]:
+    """The same releases, but for the scores: one of them is the best by far."""
+    return [
+        replace(passage, published=np.full_like(passage.published, 1e9 if number == best else -1e9))
+        if number in scores
+        else passage
+        for number, passage in enumerate(passages)
+    ]
