@@ -50,7 +50,7 @@ def differences(whole: Run, without: Run) -> Iterator[Difference]:
 def squared_distance(one: Passage, other: Passage) -> int:
     """Between the exact sums, in the norm in which coordinates count as their noise says, in integers."""
     weights = one.query.coordinate_weights.astype(object)
-    moved: int = ((one.sums.astype(object) - other.sums.astype(object)) ** 2 * weights).sum()
+    moved: int = int(((one.sums.astype(object) - other.sums.astype(object)) ** 2 * weights).sum())
     return moved
 
 
