@@ -1,5 +1,6 @@
 """Two runs that saw the same releases: everything that still differs depends on the data in another way."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
@@ -50,15 +51,14 @@ def differences(whole: Run, without: Run) -> Iterator[Difference]:
 def squared_distance(one: Passage, other: Passage) -> int:
     """Between the exact sums, in the norm in which coordinates count as their noise says, in integers."""
     weights = one.query.coordinate_weights.astype(object)
-    moved: int = int(((one.sums.astype(object) - other.sums.astype(object)) ** 2 * weights).sum())
-    return moved
+    return int(((one.sums.astype(object) - other.sums.astype(object)) ** 2 * weights).sum())
 
 
 def used(one: Passage, other: Passage) -> float:
     """The share of the bound by which a release moved."""
     if one.record.bound == 0:
         return 0.0 if squared_distance(one, other) == 0 else float("inf")
-    return float(Fraction(squared_distance(one, other), one.record.bound**2)) ** 0.5
+    return math.sqrt(Fraction(squared_distance(one, other), one.record.bound**2))
 
 
 _PARTS = ("items", "coefficients", "vectors")

@@ -1,8 +1,13 @@
-"""What an audit found: checks, levels, and the whole report as text or data."""
+"""What an audit found: checks, levels, and the whole report as text, data or a page."""
+
+import html
+import json
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from dpals.release.statement import page
 
 Verdict = Literal["passed", "failed", "inconclusive"]
 
@@ -58,3 +63,79 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """
     given = set(verdicts)
     return "failed" if "failed" in given else "inconclusive" if "inconclusive" in given or not given else "passed"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an audit of a method found.
+
+    Attributes
+    ----------
+    method
+        The method with its settings, as one would write it in Python.
+    data
+        What it was audited on: simulated ratings or simulated implicit feedback.
+    epsilon, delta, mu
+        What it claims. mu is None for a search.
+    levels
+        What each level found.
+    """
+
+    method: str
+    data: str
+    epsilon: float
+    delta: float
+    mu: float | None
+    levels: tuple[Level, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst(level.verdict for level in self.levels)
+
+    @property
+    def conclusion(self) -> str:
+        """The verdict in a sentence."""
+        return {
+            "passed": "The promise held in everything that was tried.",
+            "failed": "THE PROMISE IS BROKEN.",
+            "inconclusive": "Nothing was found, but too little was tried to say that the promise holds.",
+        }[self.verdict]
+
+    @property
+    def claim(self) -> str:
+        """What the method promises."""
+        of_mu = "" if self.mu is None else f" (mu {self.mu:.4g})"
+        return f"epsilon {self.epsilon:.4g} at delta {self.delta:.4g}{of_mu}"
+
+    def __str__(self) -> str:
+        lines = [f"Audit of {self.method}", f"on {self.data}. Claimed: {self.claim}."]
+        for level in self.levels:
+            lines += ["", f"Level {level.number}, {level.name}: {level.verdict}"]
+            lines += [f"  {check.verdict:12}  {check.question} ({check.detail})" for check in level.checks]
+        return "\n".join([*lines, "", self.conclusion])
+
+    def to_json(self) -> str:
+        """The report as data."""
+        levels = [{**asdict(level), "verdict": level.verdict} for level in self.levels]
+        content: dict[str, Any] = {**asdict(self), "levels": levels, "verdict": self.verdict}
+        return json.dumps(content, indent=2)
+
+    def to_html(self) -> str:
+        """The report as a page of its own, with plots."""
+        from dpals.audit.pictures import picture_of
+
+        parts = [
+            f"<p>{html.escape(self.method)}, on {html.escape(self.data)}. Claimed: {html.escape(self.claim)}.</p>",
+            f"<p class={self.verdict}>{html.escape(self.conclusion)}</p>",
+        ]
+        for level in self.levels:
+            parts.append(f"<h2>Level {level.number}, {html.escape(level.name)}: {level.verdict}</h2><table>")
+            parts += [
+                f"<tr><td class={check.verdict}>{check.verdict}</td><td>{html.escape(check.question)}</td>"
+                f"<td>{html.escape(check.detail)}</td></tr>"
+                for check in level.checks
+            ]
+            parts.append("</table>")
+            if level.curves:
+                parts.append(picture_of(level))
+        return page("Audit of the privacy promise", "\n".join(parts))

@@ -215,7 +215,12 @@ class Statement:
             + "</ul>\n"
             for heading, content in self._sections()
         )
-        return _PAGE.format(body=body, kind="" if self.is_private else " class=seeded")
+        return page("Privacy statement", body, "" if self.is_private else "seeded")
+
+
+def page(title: str, body: str, kind: str = "") -> str:
+    """A page of HTML that needs no other files. `kind` is a class for the style of its body."""
+    return _PAGE.format(title=html.escape(title), body=body, kind=f" class={kind}" if kind else "")
 
 
 def _rounded_up(value: float, digits: int = 4) -> str:
@@ -228,16 +233,18 @@ _PAGE = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Privacy statement</title>
+<title>{title}</title>
 <style>
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }}
 h1 {{ font-size: 1.6rem }} h2 {{ font-size: 1.05rem; margin: 1.4rem 0 .3rem }}
 ul {{ margin: 0; padding-left: 1.2rem }} li {{ overflow-wrap: anywhere }}
-.seeded h2:first-of-type + ul {{ color: #a00; font-weight: 600 }}
+table {{ border-collapse: collapse }} td, th {{ padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top }}
+svg {{ max-width: 100%; height: auto }}
+.seeded h2:first-of-type + ul, .failed {{ color: #a00; font-weight: 600 }} .inconclusive {{ color: #960 }}
 </style>
 </head>
 <body{kind}>
-<h1>Privacy statement</h1>
+<h1>{title}</h1>
 {body}
 </body>
 </html>
