@@ -50,8 +50,9 @@ def differences(whole: Run, without: Run) -> Iterator[Difference]:
 
 def squared_distance(one: Passage, other: Passage) -> int:
     """Between the exact sums, in the norm in which coordinates count as their noise says, in integers."""
-    weights = one.query.coordinate_weights.astype(object)
-    return int(((one.sums.astype(object) - other.sums.astype(object)) ** 2 * weights).sum())
+    moved = one.sums - other.sums
+    columns = np.nonzero(moved)[1]
+    return int((moved[moved != 0].astype(object) ** 2 * one.query.coordinate_weights[columns].astype(object)).sum())
 
 
 def used(one: Passage, other: Passage) -> float:

@@ -18,6 +18,7 @@ from dpals.ratings import Ratings
 from dpals.release.contribution import Grid, Offer, Query
 from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Door, Release
+from dpals.training import Options
 
 
 class TrainingFailed(Exception):  # noqa: N818, it is what an audit found
@@ -68,6 +69,8 @@ def checked_subject(estimator: Any) -> PrivateEstimator:
         raise InputError(
             f"{name} cannot be audited: it takes no insecure_seed, so two runs of it cannot be given the same noise"
         )
+    if estimator.insecure_seed is not None:
+        raise InputError(f"{name} with an insecure_seed is not private, and says so: audit it without the seed")
     return estimator
 
 
@@ -91,7 +94,7 @@ def recorded(
     paid: dict[str, Any] = {} if isinstance(subject, PrivateSearch) else {"ledger": run.ledger}
     try:
         with _logged(run.log):
-            subject.fit(ratings, **paid)
+            subject.fit(ratings, options=Options(threads=1), **paid)
     except InputError:
         raise
     except Exception as problem:

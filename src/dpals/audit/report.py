@@ -2,7 +2,6 @@
 
 import html
 import json
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal

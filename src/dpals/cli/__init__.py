@@ -27,6 +27,7 @@ _SECTIONS = {
     },
     "Science": {
         "reproduce": "Rerun tables and figures of the paper.",
+        "audit": "Try to break the privacy promise of a method, on simulated data.",
     },
     "Help": {
         "doctor": "Check that this installation works.",

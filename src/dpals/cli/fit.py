@@ -1,6 +1,5 @@
 """``dpals fit``: train a model on a file of ratings."""
 
-import ast
 import json
 import time
 from pathlib import Path
@@ -16,28 +15,13 @@ from dpals.cli.common import (
     warnings_shown,
     writable,
 )
+from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, settings_option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from dpals.methods.estimator import Estimator
     from dpals.ratings import Ratings
-
-METHODS = {
-    "pooled": "PooledDPALS",
-    "dpals": "DPALS",
-    "ada-dpals": "AdaDPALS",
-    "frank-wolfe": "DPFrankWolfe",
-    "svd": "DPSVD",
-    "sgd": "DPSGD",
-    "sgld": "SGLD",
-    "biases": "PrivateBiases",
-    "item-mean": "ItemMean",
-    "global-mean": "GlobalMean",
-    "user-mean": "UserMean",
-    "popularity": "Popularity",
-}
-NOT_PRIVATE = {"als": "ALS", "stagewise-als": "StagewiseALS", "trace-norm": "TraceNorm"}
 
 
 @click.command("fit")
@@ -67,7 +51,7 @@ NOT_PRIVATE = {"als": "ALS", "stagewise-als": "StagewiseALS", "trace-norm": "Tra
     type=click.Choice([*METHODS, *NOT_PRIVATE]),
     help=f"One of {', '.join(METHODS)}; not private: {', '.join(NOT_PRIVATE)}.",
 )
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="An argument of the method; repeatable.")
+@settings_option
 @click.option(
     "--ledger",
     default="dpals-ledger.db",
@@ -118,7 +102,7 @@ def command(
     the ledger before its noise is drawn. If training is broken off, the same command goes on where it stopped:
     what was released is kept, and not paid for again.
     """
-    estimator = _estimator(method, epsilon, delta, settings)
+    estimator = estimator_of(method, epsilon, delta, settings)
     _check_output(output, overwrite)
     if checkpoint is not None:
         _check_folder(checkpoint)
@@ -262,44 +246,6 @@ class _Run:
             click.echo(f"All runs on {self.dataset!r} together: mu {result['dataset_mu']:.4g}.")
             self.console.print(f"What is promised:  dpals statement {self.output}")
         self.console.print(f"Recommendations:   dpals recommend {self.output} --history RATINGS")
-
-
-def _estimator(method: str, epsilon: float | None, delta: float, settings: tuple[str, ...]) -> "Estimator":
-    """The method with its arguments, or a usage error."""
-    import dpals
-
-    arguments: dict[str, Any] = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise click.UsageError(f"--set takes NAME=VALUE, for example --set rank=16, not {setting!r}")
-        if name in ("epsilon", "delta"):
-            raise click.UsageError(f"give {name} as --{name} {value}, not with --set")
-        arguments[name] = _value(value)
-    if method in NOT_PRIVATE:
-        if epsilon is not None:
-            raise click.UsageError(f"{method} is not private, so --epsilon has no meaning: leave it out")
-    elif epsilon is None:
-        raise click.UsageError(
-            "say how much privacy to spend with --epsilon: smaller is more private, and 1 is a good start "
-            "(`dpals plan` shows what accuracy to expect)"
-        )
-    else:
-        arguments = {"epsilon": epsilon, "delta": delta, **arguments}
-    kind = getattr(dpals, {**METHODS, **NOT_PRIVATE}[method])
-    try:
-        estimator: Estimator = kind().set_params(**arguments)
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from problem
-    return estimator
-
-
-def _value(text: str) -> Any:
-    """A number, True, False or None where it looks like one, and text otherwise."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
 
 
 def _check_output(output: Path, overwrite: bool) -> None:

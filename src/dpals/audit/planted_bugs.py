@@ -1,0 +1,152 @@
+"""Level 5: plant mistakes in a copy of this library, one at a time, and see that the other levels notice."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from dpals.audit.report import Check, Level
+from dpals.errors import InputError
+
+_SOURCE = Path(__file__).resolve().parents[1]
+_COMMAND = "from dpals.cli import main; main()"
+_LEVELS = (1, 2, 3)
+_COMPILED = "numba"
+
+
+@dataclass(frozen=True)
+class Change:
+    """In a file of the library, the text `before`, which must be there exactly once, becomes `after`."""
+
+    file: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A mistake that would break the promise, and what to audit to find it. See ``bugs.toml``."""
+
+    name: str
+    method: str
+    tests: tuple[str, ...]
+    changes: tuple[Change, ...]
+    options: tuple[str, ...] = ()
+    easy: bool = False
+
+
+def known_bugs() -> list[Bug]:
+    """All mistakes that can be planted.
+
+    Examples
+    --------
+    >>> "no clipping" in {bug.name for bug in known_bugs()}
+    True
+    """
+    found = tomllib.loads((_SOURCE / "audit" / "bugs.toml").read_text())["bug"]
+    return [
+        Bug(
+            **{
+                **entry,
+                "tests": tuple(entry["tests"]),
+                "options": tuple(entry.get("options", ())),
+                "changes": tuple(Change(**change) for change in entry["changes"]),
+            }
+        )
+        for entry in found
+    ]
+
+
+def audit_planted_bugs(quick: bool = False, bugs: Sequence[Bug] | None = None) -> Level:
+    """Audit copies of this library with a mistake in each. Every mistake must be noticed by level 1, 2 or 3.
+
+    Before that, the same audits of an unchanged copy must pass, or noticing would mean nothing.
+
+    Parameters
+    ----------
+    quick
+        Plant only mistakes that are easy to make.
+    bugs
+        Which ones to plant; by default all of `known_bugs`.
+    """
+    chosen = [bug for bug in known_bugs() if bug.easy or not quick] if bugs is None else list(bugs)
+    subjects = sorted({(bug.method, bug.options) for bug in chosen})
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        sound = list(pool.map(lambda subject: _caught_by(Bug("", subject[0], (), (), subject[1])), subjects))
+        caught = list(pool.map(_caught_by, chosen))
+    checks = [
+        Check(f"{' '.join(subject[:1] + subject[1])} passes without a mistake", "failed" if by else "passed", by or "")
+        for subject, by in zip(subjects, sound, strict=True)
+    ]
+    checks += [
+        Check(bug.name, "passed" if by else "failed", by or f"not noticed in an audit of {bug.method}")
+        for bug, by in zip(chosen, caught, strict=True)
+    ]
+    return Level(5, "planted bugs", tuple(checks), {"bugs": len(chosen), "caught": sum(map(bool, caught))})
+
+
+def copy_with(bug: Bug, folder: Path) -> None:
+    """A copy of the library with the mistake in it; InputError where the source is not as the mistake expects.
+
+    Compiled functions are copied along only where no file with such functions changes.
+    """
+    changed = {change.file: (_SOURCE / change.file).read_text() for change in bug.changes}
+    compiled = any(_COMPILED in text for text in changed.values())
+    shutil.copytree(_SOURCE, folder / "dpals", ignore=shutil.ignore_patterns("__pycache__") if compiled else None)
+    for change in bug.changes:
+        if changed[change.file].count(change.before) != 1:
+            raise InputError(f"the mistake {bug.name!r} does not fit {change.file}: the code has changed")
+        changed[change.file] = changed[change.file].replace(change.before, change.after)
+    for file, text in changed.items():
+        (folder / "dpals" / file).write_text(text)
+
+
+def _caught_by(bug: Bug) -> str:
+    """Which level noticed a mistake, and what it noticed; empty where none did."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        copy_with(bug, folder)
+        for number in _LEVELS:
+            level = _audited(bug, number, folder)
+            failed = [check for check in level["checks"] if check["verdict"] == "failed"]
+            if failed:
+                return f"level {number}, {level['name']}: {failed[0]['question']} ({failed[0]['detail']})"
+    return ""
+
+
+def _audited(bug: Bug, level: int, folder: Path) -> dict[str, Any]:
+    """What one level says about the copy in a folder, in a process of its own."""
+    arguments = [
+        "--method",
+        bug.method,
+        "--epsilon",
+        "1",
+        *bug.options,
+        "--level",
+        str(level),
+        "--quick",
+        "--json",
+        "-q",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", _COMMAND, "audit", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        found: dict[str, Any] = json.loads(done.stdout)["levels"][0]
+    except (ValueError, LookupError):
+        last = done.stderr.strip().splitlines()[-1:] or ["no output"]
+        raise RuntimeError(f"the audit of a copy with {bug.name!r} did not run: {last[0]}") from None
+    return found

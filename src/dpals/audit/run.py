@@ -1,0 +1,108 @@
+"""An audit from beginning to end: what is claimed, the levels that were asked for, one report."""
+
+from collections.abc import Callable, Iterable
+
+from dpals.audit.canary import audit_canary
+from dpals.audit.data import fitting, odd_people, takes_ratings
+from dpals.audit.noise import audit_noise
+from dpals.audit.one_run import audit_one_run
+from dpals.audit.planted_bugs import audit_planted_bugs
+from dpals.audit.recording import TrainingFailed, checked_subject, recorded
+from dpals.audit.replay import audit_replay
+from dpals.audit.report import Check, Level, Report
+from dpals.methods.estimator import PrivateEstimator
+from dpals.ratings import Ratings
+
+LEVELS = {
+    1: "replay: neighbouring data sets, release by release",
+    2: "noise: is it what it should be, and never the same twice",
+    3: "canary: a user who reaches every bound",
+    4: "one run: attacks on the published model",
+    5: "planted bugs: does this audit notice mistakes",
+}
+_PEOPLE = 40
+
+
+def run_audit(
+    estimator: PrivateEstimator,
+    *,
+    levels: Iterable[int] = (1, 2, 3, 4),
+    implicit: bool | None = None,
+    runs: int | None = None,
+    quick: bool = False,
+    before_level: Callable[[int], object] = lambda _: None,
+) -> Report:
+    """Audit a private method, on simulated data.
+
+    Parameters
+    ----------
+    estimator
+        The method with its settings. Copies of it are trained; it stays as it is.
+    levels
+        Which ones, of 1 to 5.
+    implicit
+        Whether to audit with implicit feedback. By default ratings, where the method takes them.
+    runs
+        Pairs of releases in level 3: 100,000 by default, 5,000 if quick.
+    quick
+        Less of everything: under a minute, without level 5.
+    before_level
+        Called with the number of each level before it begins.
+
+    ==========================================  =========================================================
+    a method that is not private                InputError
+    with insecure_seed                          InputError: it is not private
+    no ``insecure_seed``, a door of its own     InputError: it cannot be audited
+    too few runs to show anything               the verdict is ``inconclusive``, never ``passed``
+    ==========================================  =========================================================
+
+    Examples
+    --------
+    >>> import dpals
+    >>> report = run_audit(dpals.GlobalMean(epsilon=1.0), levels=[1], quick=True)
+    >>> report.verdict, report.levels[0].name
+    ('passed', 'replay')
+    """
+    estimator = checked_subject(estimator)
+    if implicit is None:
+        implicit = not takes_ratings(estimator)
+    n_items = fitting(estimator, lambda size: odd_people(_PEOPLE, size, implicit).ratings())
+    ratings = odd_people(_PEOPLE, n_items, implicit).ratings()
+    found = []
+    for number in sorted(set(levels)):
+        before_level(number)
+        found.append(_level(number, estimator, ratings, implicit, runs, quick))
+    epsilon, delta, mu = _claim(estimator, ratings)
+    data = "simulated implicit feedback" if implicit else "simulated ratings"
+    return Report(repr(estimator), data, epsilon, delta, mu, tuple(found))
+
+
+def _level(
+    number: int, estimator: PrivateEstimator, ratings: Ratings, implicit: bool, runs: int | None, quick: bool
+) -> Level:
+    """One level with as much effort as was asked for."""
+    try:
+        if number == 1:
+            return audit_replay(estimator, implicit, people=12 if quick else _PEOPLE)
+        if number == 2:
+            return audit_noise(estimator, ratings, samples=20_000 if quick else 200_000)
+        if number == 3:
+            return audit_canary(estimator, ratings, runs=runs or (5_000 if quick else 100_000))
+        if number == 4:
+            return audit_one_run(estimator, implicit, canaries=500 if quick else 2_000)
+        return audit_planted_bugs(quick)
+    except TrainingFailed as problem:
+        name = LEVELS[number].split(":")[0]
+        return Level(number, name, (Check("the method can be trained", "failed", str(problem)),))
+
+
+def _claim(estimator: PrivateEstimator, ratings: Ratings) -> tuple[float, float, float | None]:
+    """Epsilon, delta and mu of the method's own statement, or what it was asked for where it makes none."""
+    try:
+        statement = recorded(estimator, ratings).model.privacy
+    except TrainingFailed:
+        statement = None
+    if statement is None:
+        parameters = estimator.get_params()
+        return parameters["epsilon"], parameters["delta"], None
+    return statement.epsilon, statement.delta, statement.mu

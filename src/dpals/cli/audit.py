@@ -1,0 +1,136 @@
+"""``dpals audit``: evidence that a method keeps its promise."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpals.cli.common import json_option, messages, output_option, quiet_option
+from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, settings_option
+
+if TYPE_CHECKING:
+    from dpals.methods.estimator import Estimator, PrivateEstimator
+
+_SEARCH = "search"
+
+
+@click.command("audit")
+@click.argument("model", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--method",
+    metavar="NAME",
+    type=click.Choice([*METHODS, _SEARCH, *NOT_PRIVATE]),
+    help=f"In place of a model: one of {', '.join([*METHODS, _SEARCH])}.",
+)
+@click.option("--epsilon", type=float, help="What the method claims to keep to.")
+@click.option("--delta", default=1e-6, show_default=True, help="Well below one over the number of users.")
+@settings_option
+@click.option("--implicit", is_flag=True, help="Audit with implicit feedback, where the method takes ratings as well.")
+@click.option(
+    "--level",
+    "levels",
+    multiple=True,
+    type=click.IntRange(1, 5),
+    help="1 replay, 2 noise, 3 canary, 4 one run, 5 planted bugs; repeatable. By default 1 to 4.",
+)
+@click.option("--runs", type=click.IntRange(1), help="Pairs of releases in level 3: 100,000, or 5,000 with --quick.")
+@click.option("--quick", is_flag=True, help="Try less of everything; takes less than a minute.")
+@output_option("Where to write the report with plots, an HTML file.")
+@json_option
+@quiet_option
+def command(
+    model: Path | None,
+    method: str | None,
+    epsilon: float | None,
+    delta: float,
+    settings: tuple[str, ...],
+    implicit: bool,
+    levels: tuple[int, ...],
+    runs: int | None,
+    quick: bool,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Try to break the privacy promise of a method, on simulated data, and say what was found.
+
+    Give MODEL to audit the method that trained it, with its settings, or --method and --epsilon.
+
+    \b
+    dpals audit model --quick
+    dpals audit --method dpals --epsilon 1 --set rank=8 -o audit.html
+    dpals audit --method pooled --epsilon 1 --level 3 --runs 100000
+    dpals audit --level 5
+
+    Each level gives evidence of another kind: exact comparison of neighbouring data sets; tests of the noise; a user
+    who reaches every bound; attacks on the published model; mistakes planted in a copy of this library, to see that
+    the others would notice. Your own data is not touched, and no privacy is spent.
+
+    Exit codes: 0 the promise held, 1 it is broken or too little was tried to say so, 2 the command was wrong.
+    """
+    if output is not None and output.suffix != ".html":
+        raise click.BadParameter(f"{output.name!r} must end in .html", param_hint="-o")
+    estimator = _subject(levels, model, method, epsilon, delta, settings)
+    from dpals.audit.run import LEVELS, run_audit
+
+    console = messages(quiet)
+    with console.status("...") as status:
+        report = run_audit(
+            estimator,
+            levels=levels or (1, 2, 3, 4),
+            implicit=True if implicit else None,
+            runs=runs,
+            quick=quick,
+            before_level=lambda number: status.update(f"Level {number}, {LEVELS[number]}"),
+        )
+    click.echo(report.to_json() if as_json else str(report))
+    if output is not None:
+        from dpals.files import write_whole
+
+        write_whole(output, report.to_html().encode())
+        console.print(f"The report with its plots is in {output}.", markup=False)
+    if report.verdict != "passed":
+        raise click.exceptions.Exit(1)
+
+
+def _subject(
+    levels: tuple[int, ...],
+    model: Path | None,
+    method: str | None,
+    epsilon: float | None,
+    delta: float,
+    settings: tuple[str, ...],
+) -> "PrivateEstimator":
+    """What to audit: the method of a model, or one that is described by options."""
+    from dpals.audit.recording import checked_subject
+
+    if levels == (5,) and model is None and method is None:
+        method, epsilon = "pooled", 1.0  # this level is about the audit itself
+    if (model is None) == (method is None):
+        raise click.UsageError("say what to audit: either the folder of a MODEL, or --method NAME and --epsilon E")
+    if model is not None:
+        if epsilon is not None or settings:
+            raise click.UsageError("a model has its own settings: leave out --epsilon and --set")
+        return checked_subject(_of_model(model))
+    assert method is not None
+    if method in NOT_PRIVATE:
+        raise click.UsageError(f"{method} is not private: it promises nothing that could be audited")
+    if method == _SEARCH:
+        import dpals
+
+        search = dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, tries=3.0)
+        return checked_subject(search.set_params(epsilon=epsilon or 1.0, delta=delta))
+    return checked_subject(estimator_of(method, epsilon, delta, settings))
+
+
+def _of_model(folder: Path) -> "Estimator":
+    """The method that trained a model, with its settings."""
+    from dpals.methods.settings import estimator_from
+    from dpals.model import load
+
+    model = load(folder)
+    if model.privacy is None:
+        raise click.UsageError(f"the model in {folder} is not private: it promises nothing that could be audited")
+    if not model.privacy.is_private:
+        raise click.UsageError(f"the model in {folder} was trained with a known seed: its statement says NOT PRIVATE")
+    return estimator_from(model.settings)

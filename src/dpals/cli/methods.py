@@ -1,0 +1,67 @@
+"""Methods as they are called on the command line, and how to make one from its options."""
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from dpals.methods.estimator import Estimator
+
+METHODS = {
+    "pooled": "PooledDPALS",
+    "dpals": "DPALS",
+    "ada-dpals": "AdaDPALS",
+    "frank-wolfe": "DPFrankWolfe",
+    "svd": "DPSVD",
+    "sgd": "DPSGD",
+    "sgld": "SGLD",
+    "biases": "PrivateBiases",
+    "item-mean": "ItemMean",
+    "global-mean": "GlobalMean",
+    "user-mean": "UserMean",
+    "popularity": "Popularity",
+}
+NOT_PRIVATE = {"als": "ALS", "stagewise-als": "StagewiseALS", "trace-norm": "TraceNorm"}
+
+settings_option = click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="An argument of the method; repeatable."
+)
+
+
+def estimator_of(method: str, epsilon: float | None, delta: float, settings: tuple[str, ...]) -> "Estimator":
+    """The method with its arguments, or a usage error."""
+    import dpals
+
+    arguments: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise click.UsageError(f"--set takes NAME=VALUE, for example --set rank=16, not {setting!r}")
+        if name in ("epsilon", "delta"):
+            raise click.UsageError(f"give {name} as --{name} {value}, not with --set")
+        arguments[name] = _value(value)
+    if method in NOT_PRIVATE:
+        if epsilon is not None:
+            raise click.UsageError(f"{method} is not private, so --epsilon has no meaning: leave it out")
+    elif epsilon is None:
+        raise click.UsageError(
+            "say how much privacy to spend with --epsilon: smaller is more private, and 1 is a good start "
+            "(`dpals plan` shows what accuracy to expect)"
+        )
+    else:
+        arguments = {"epsilon": epsilon, "delta": delta, **arguments}
+    kind = getattr(dpals, {**METHODS, **NOT_PRIVATE}[method])
+    try:
+        estimator: Estimator = kind().set_params(**arguments)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from problem
+    return estimator
+
+
+def _value(text: str) -> Any:
+    """A number, True, False or None where it looks like one, and text otherwise."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
