@@ -1,5 +1,6 @@
 """The door under the worst callers: users far beyond the bound, in odd numbers, offered twice, out of turn."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -31,7 +32,7 @@ def beyond_bounds(passages: Sequence[Passage]) -> Iterator[str]:
         record = passage.record
         if record.variance * passage.cost < record.bound**2 << COST_BITS:
             yield f"{query.purpose}: the noise is less than the cost allows"
-        grid = Grid.of(query, max(record.bound.bit_length() - 1, 0))
+        grid = Grid.of(query, round(math.log2(query.bound / record.step)) if query.bound else 0)
         if grid.bound != record.bound:
             yield f"{query.purpose}: the recorded bound is not the one that is enforced"
         weights = query.coordinate_weights.astype(object)

@@ -1,0 +1,90 @@
+"""Releases, ledger and statement, told apart where they disagree."""
+
+from dataclasses import replace
+
+import pytest
+from scipy.stats import norm
+
+import dpals
+from dpals.audit.books import disagreements, untrue_conversions
+from dpals.audit.data import odd_people
+from dpals.audit.recording import recorded
+from dpals.release import accounting
+
+RATINGS = odd_people(12, 40, implicit=False).ratings()
+SEARCH = dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, 2.0, tries=3)
+
+
+def run(method=None):
+    return recorded(method or dpals.ItemMean(2.0, 1e-5), RATINGS)
+
+
+def stated(run, **changes):
+    run.estimator.model_ = replace(run.model, privacy=replace(run.model.privacy, **changes))
+    return run
+
+
+@pytest.mark.parametrize("method", [dpals.ItemMean(2.0, 1e-5), dpals.UserMean(2.0, 1e-5), dpals.DPSGD(2.0), SEARCH])
+def test_sound_books_agree(method):
+    assert list(disagreements(run(method), 2.0)) == []
+
+
+def complaints(run, asked=2.0):
+    return "; ".join(disagreements(run, asked))
+
+
+def test_a_release_that_is_not_in_the_statement():
+    some = run()
+    assert "3 releases were made and 2 are in the statement" in complaints(
+        stated(some, releases=some.model.privacy.releases[:2])
+    )
+
+
+def test_a_release_that_is_not_in_the_ledger():
+    some = run()
+    some.passages.append(some.passages[-1])
+    assert "4 releases were made and 3 were paid for" in complaints(some)
+
+
+def test_noise_smaller_than_was_paid_for():
+    some = run()
+    record = some.passages[1].record
+    some.passages[1] = replace(some.passages[1], record=replace(record, variance=record.variance // 2))
+    found = complaints(some)
+    assert "the ledger adds up to less" in found
+    assert "the releases add up to" in found
+
+
+def test_a_statement_that_promises_too_much():
+    some = run()
+    epsilon = some.model.privacy.epsilon
+    assert "is not epsilon" in complaints(stated(run(), epsilon=epsilon * (1 - 1e-6)))
+    assert "add up to" in complaints(stated(run(), mu=some.model.privacy.mu / 2))
+    assert "more than was asked for" in complaints(run(), asked=1.5)
+    assert "there is no statement" in complaints(type("Run", (), {"model": replace(some.model, privacy=None)}))
+
+
+def test_a_seeded_run_is_no_private_one():
+    assert "not private" in complaints(recorded(dpals.ItemMean(2.0), RATINGS, insecure_seed=1))
+
+
+def test_a_try_that_costs_more_than_the_search_says():
+    search = recorded(SEARCH, RATINGS)
+    while not search.passages:  # a search may make no try
+        search = recorded(SEARCH, RATINGS)
+    selection = search.model.privacy.selection
+    assert "a try costs mu" in complaints(stated(search, selection=replace(selection, mu=selection.mu * 0.99)))
+
+
+def test_conversions_on_the_wrong_side_are_noticed(monkeypatch):
+    assert list(untrue_conversions()) == []
+    exact = accounting.delta
+    monkeypatch.setattr(accounting, "delta", lambda mu, epsilon: exact(mu, epsilon) * (1 - 1e-9))
+    assert "delta(1.0, 1.0) is below the true value" in list(untrue_conversions())
+
+
+def test_the_true_delta_is_that_of_the_textbook():
+    from dpals.audit.books import _true_delta
+
+    textbook = norm.cdf(0.5 - 1.0) - 2.718281828459045 * norm.cdf(-0.5 - 1.0)
+    assert float(_true_delta(1.0, 1.0)) == pytest.approx(textbook, rel=1e-12)

@@ -1,0 +1,80 @@
+"""Drills: nothing to report of a sound door, and each hole in it is reported."""
+
+from dataclasses import replace
+
+import pytest
+
+import dpals
+from dpals.audit.data import odd_people
+from dpals.audit.drills import _EVERYONE, _distinct, _loud_users, _one, _sums, beyond_bounds, breaches
+from dpals.audit.ledger_drills import ledger_breaches
+from dpals.audit.recording import recorded
+from dpals.release import contribution, ledger, mechanism
+from dpals.release.contribution import Grid, Pattern
+
+METHODS = [dpals.DPALS(rank=3), dpals.DPSVD(), dpals.GlobalMean(), dpals.PooledDPALS(50.0, rank=2)]
+
+
+@pytest.fixture(scope="module", params=METHODS, ids=lambda method: type(method).__name__)
+def passages(request):
+    return recorded(request.param, odd_people(12, 40, implicit=False).ratings(), insecure_seed=1).passages
+
+
+def test_a_sound_door_scales_everyone_to_the_bound(passages):
+    assert list(beyond_bounds(passages)) == []
+
+
+def test_a_door_that_trusts_its_callers_is_found_out(passages, monkeypatch):
+    monkeypatch.setattr(contribution, "_enforce", lambda *_: None)
+    beyond = [problem for problem in beyond_bounds(passages) if "beyond its bound" in problem]
+    assert len(beyond) == len(_distinct(passages))
+
+
+def test_a_bound_other_than_the_recorded_one_is_found_out(passages):
+    smaller = [replace(one, record=replace(one.record, bound=one.record.bound // 2)) for one in passages]
+    found = "; ".join(beyond_bounds(smaller))
+    assert "the recorded bound is not the one that is enforced" in found
+    assert "moves it beyond its bound" in found
+
+
+def test_users_of_the_drill_come_as_close_to_the_bound_as_they_may(passages):
+    """Or the drill would not notice a bound that is a little too large."""
+    for passage in _distinct(passages):
+        query, bits = passage.query, passage.record.bound.bit_length() - 1
+        grid = Grid.of(query, bits)
+        offer = _loud_users(query, grid)
+        weights = query.coordinate_weights.astype(object)
+        norms = [(_sums(_one(offer, i), query, grid) ** 2 * weights).sum() for i in range(_EVERYONE)]
+        assert max(norms) > 0.9 * passage.record.bound**2
+
+
+def test_a_sound_door_refuses_what_it_must():
+    assert list(breaches()) == []
+    assert list(ledger_breaches()) == []
+
+
+def test_holes_are_reported(monkeypatch):
+    monkeypatch.setattr(Pattern, "__post_init__", lambda _: None)
+    monkeypatch.setattr(mechanism, "_check_new_users", lambda *_: None)
+    monkeypatch.setattr(mechanism.Door, "_check_affordable", lambda *_: None)
+    monkeypatch.setattr(dpals.Ratings, "public_facts", lambda _: [])
+    found = list(breaches())
+    assert "a user may name an item twice" in found
+    assert "a user may be in two blocks of one release" in found
+    assert "a release inside another spends the budget twice" in found
+    assert "a catalogue that was taken from the data is not declared public" in found
+
+
+def test_holes_in_the_ledger_are_reported(monkeypatch):
+    monkeypatch.setattr(ledger, "_check_allowance", lambda *_: None)
+    monkeypatch.setattr(ledger.Ledger, "publish", lambda *_: None)
+    monkeypatch.setattr("dpals.checkpoint.remove_drafts", lambda _: None)
+    monkeypatch.setattr(ledger, "_chain", lambda *_: "always the same")
+    assert set(ledger_breaches()) == {
+        "the ledger lets a data set's budget be spent twice",
+        "a ledger in which a cost was changed is trusted",
+        "numbers that were never published stay in the checkpoint after a crash",
+        "numbers leave the door before the ledger knows them",
+        "numbers that were published and lost are drawn again for free",
+        "two tables are published under one spend",
+    }

@@ -1,0 +1,114 @@
+"""What tells two runs apart that saw the same releases."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dpals
+from dpals.audit import neighbours
+from dpals.audit.data import odd_people
+from dpals.audit.neighbours import differences, is_cut_out, squared_distance, used
+from dpals.audit.recording import recorded
+
+ROWS = odd_people(12, 40, implicit=False)
+METHOD = dpals.DPALS(2.0, 1e-5, rank=2, ratings_per_user=4, frequent_fraction=0.5)
+
+
+def run(keep=slice(None), script=None, **changes):
+    return recorded(METHOD, ROWS.ratings(keep), script, **{"insecure_seed": 1, **changes})
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return run()
+
+
+def kinds(whole, other):
+    return {difference.kind for difference in differences(whole, other)}
+
+
+def test_a_user_less_with_the_same_releases_makes_no_difference(whole):
+    assert kinds(whole, run(ROWS.users != 3, whole.passages)) == set()
+
+
+def test_other_releases_make_another_model(whole):
+    assert neighbours.MODEL in kinds(whole, run(ROWS.users != 3, insecure_seed=2))
+
+
+def test_other_settings_make_other_records(whole):
+    assert neighbours.RECORD in kinds(whole, run(ROWS.users != 3, whole.passages, epsilon=2.5))
+    assert neighbours.RECORD in kinds(whole, run(ROWS.users != 3, whole.passages, steps=1))
+
+
+def test_sums_that_move_too_far_are_noticed(whole):
+    other = run(ROWS.users != 3, whole.passages)
+    passage = other.passages[2]
+    beyond = passage.sums.copy()
+    beyond[0, 0] += 2 * passage.record.bound
+    other.passages[2] = replace(passage, sums=beyond)
+    assert kinds(whole, other) == {neighbours.BOUND}
+
+
+def test_the_last_bit_of_what_another_user_offers_is_noticed(whole):
+    other = run(ROWS.users != 3, whole.passages)
+    passage = other.passages[-1]
+    coefficients = passage.offers[0].coefficients.copy()
+    coefficients[-1] = np.nextafter(coefficients[-1], np.inf)
+    other.passages[-1] = replace(passage, offers=(replace(passage.offers[0], coefficients=coefficients),))
+    assert kinds(whole, other) == {neighbours.OFFERS}
+
+
+def test_the_last_bit_of_the_model_and_what_was_found_are_noticed(whole):
+    other = run(ROWS.users != 3, whole.passages)
+    factors = other.model.item_factors.copy()
+    factors[0, 0] = np.nextafter(factors[0, 0], np.float32(9))
+    other.estimator.model_ = replace(other.model, item_factors=factors)
+    assert kinds(whole, other) == {neighbours.MODEL}
+    another = run(ROWS.users != 3, whole.passages)
+    another.estimator.chosen_ = 3
+    assert kinds(whole, another) == {neighbours.MODEL}
+
+
+def test_what_is_logged_is_compared(whole):
+    other = run(ROWS.users != 3, whole.passages)
+    assert any("released" in line for line in other.log)
+    other.log.append("there are 11 users")
+    assert kinds(whole, other) == {neighbours.LOG}
+
+
+def test_distances_are_those_of_plain_integers(whole):
+    other = run(ROWS.users != 3, whole.passages)
+    for one, two in zip(whole.passages, other.passages, strict=True):
+        weights = [int(w) for w in one.query.coordinate_weights]
+        plain = sum(
+            weights[k] * (int(one.sums[j, k]) - int(two.sums[j, k])) ** 2
+            for j in range(one.sums.shape[0])
+            for k in range(one.sums.shape[1])
+        )
+        assert squared_distance(one, two) == plain
+        assert used(one, two) == pytest.approx((plain / one.record.bound**2) ** 0.5)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "cut"),
+    [
+        ([1, 2, 3], [1, 2, 3], True),
+        ([1, 2, 3], [2, 3], True),
+        ([1, 2, 3], [1, 2], True),
+        ([1, 2, 3], [], True),
+        ([1, 2, 3], [1, 3], True),
+        ([1, 2, 3, 4], [2, 4], False),  # two places
+        ([1, 2], [1, 2, 3], False),
+        ([0.0, 1], [-0.0, 1], False),  # not to the last bit
+    ],
+)
+def test_a_cut_takes_rows_that_follow_each_other(before, after, cut):
+    assert is_cut_out(np.array(before, float), np.array(after, float)) is cut
+    matrix = np.array(before, float)[:, None] * np.ones(3), np.array(after, float)[:, None] * np.ones(3)
+    assert is_cut_out(*matrix) is cut
+
+
+def test_rows_of_another_width_or_type_are_no_cut():
+    assert not is_cut_out(np.zeros((2, 3)), np.zeros((1, 2)))
+    assert not is_cut_out(np.zeros(2), np.zeros(1, np.float32))

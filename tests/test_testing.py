@@ -1,0 +1,140 @@
+"""Methods that someone writes on top of the door, sound ones and broken ones."""
+
+import numpy as np
+import pytest
+
+import dpals
+from dpals.methods.estimator import PrivateEstimator
+from dpals.model import FactorModel
+from dpals.release.accounting import Budget
+from dpals.release.contribution import Offer, Pattern, Query
+from dpals.release.mechanism import Door
+from dpals.testing import assert_private
+
+
+class Counts(PrivateEstimator):
+    """How many people rated each item, each person with the same weight in all."""
+
+    def __init__(self, epsilon=1.0, delta=1e-5, *, insecure_seed=None):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.insecure_seed = insecure_seed
+
+    def weights(self, ratings):
+        counts = np.diff(ratings.indptr)
+        return np.repeat(1 / np.sqrt(np.maximum(counts, 1)), counts)
+
+    def release(self, ratings, door, cost):
+        offer = Offer(Pattern(ratings.indptr, ratings.indices, ratings.n_items), self.weights(ratings))
+        return door.release(Query("counts", ratings.n_items, bound=1.0), offer, cost)[:, 0]
+
+    def model(self, ratings, biases):
+        return FactorModel(ratings.items, np.zeros((ratings.n_items, 0)), biases, 0.0, 0.0)
+
+    def _fit(self, ratings, door):
+        return self.model(ratings, self.release(ratings, door, door.budget.cost))
+
+
+class Shares(Counts):
+    """Divides by the number of people, which is private."""
+
+    def _fit(self, ratings, door):
+        return self.model(ratings, self.release(ratings, door, door.budget.cost) / ratings.n_users)
+
+
+class Normalised(Counts):
+    """Weights that depend on everyone."""
+
+    def weights(self, ratings):
+        return np.full(ratings.n_ratings, 1 / np.sqrt(np.diff(ratings.indptr).max()))
+
+
+class Frequent(Counts):
+    """Leaves out items that nobody has, without asking the door."""
+
+    def _fit(self, ratings, door):
+        counts = self.release(ratings, door, door.budget.cost)
+        counts[np.bincount(ratings.indices, minlength=ratings.n_items) == 0] = 0.0
+        return self.model(ratings, counts)
+
+
+class Twice(Counts):
+    """Takes one of two releases out of the record."""
+
+    def _fit(self, ratings, door):
+        self.release(ratings, door, door.budget.cost // 2)
+        door.releases.clear()
+        return self.model(ratings, self.release(ratings, door, door.budget.cost // 2))
+
+
+class Dear(Counts):
+    """Spends more than it may."""
+
+    def _fit(self, ratings, door):
+        self.release(ratings, door, door.budget.cost)
+        return super()._fit(ratings, door)
+
+
+class Adaptive(Counts):
+    """How many releases there are depends on who is there."""
+
+    def _fit(self, ratings, door):
+        for _ in range(ratings.n_users % 2):
+            self.release(ratings, door, door.budget.cost // 4)
+        return self.model(ratings, self.release(ratings, door, door.budget.cost // 4))
+
+
+class OwnDoor(Counts):
+    """Goes another way."""
+
+    def fit(self, ratings, **_):
+        door = Door(Budget(self.epsilon, self.delta))
+        self.model_ = self._fit(ratings, door)
+        return self
+
+
+class Unseeded(Counts):
+    def __init__(self, epsilon=1.0, delta=1e-5):
+        super().__init__(epsilon, delta)
+
+
+def test_a_sound_method_passes():
+    assert_private(Counts())
+    assert_private(Counts(), implicit=True, levels=[1])
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        (Shares, "failed +the published model depends on the data through releases only"),
+        (Normalised, "failed +what a user offers depends on nobody else"),
+        (Frequent, "failed +the published model depends on the data through releases only"),
+        (Twice, "failed +releases, ledger and statement agree"),
+        (Dear, "failed +the method can be trained .*PrivacyBudgetExceeded"),
+        (Adaptive, "failed +number, shape, bound, noise and cost of releases"),
+    ],
+)
+def test_broken_methods_are_found_out(broken, complaint):
+    with pytest.raises(AssertionError, match=complaint):
+        assert_private(broken(), levels=[1])
+
+
+@pytest.mark.parametrize(
+    ("subject", "reason"),
+    [
+        (OwnDoor(), "makes a door of its own"),
+        (Unseeded(), "takes no insecure_seed"),
+        (Counts(insecure_seed=3), "is not private, and says so"),
+        (dpals.ALS(), "ALS is not private: it promises nothing"),
+        ("pooled", "str is not private"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused_with_the_reason(subject, reason):
+    with pytest.raises(dpals.InputError, match=reason):
+        assert_private(subject)
+
+
+def test_a_model_is_not_a_method():
+    model = Counts().fit(dpals.simulate.movielens_like(100, 50, 20)).model_
+    with pytest.raises(dpals.InputError, match="takes the method that trains models"):
+        assert_private(model)
