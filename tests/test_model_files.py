@@ -35,8 +35,9 @@ catalogues = {
         {},
         {"user_bias_ridge": 0.1, "user_exponent": 1 / 3, "global_mean": np.float32(3.3), "is_trained": half_trained},
         {"rating_range": None, "unseen_weight": 0.07, "item_factors": np.zeros((N_ITEMS, 0))},
+        {"settings": {"method": "ItemMean", "epsilon": 0.1, "bias_prior": None, "grid": {"é": [1, 2.5, True]}}},
     ],
-    ids=["plain", "everything", "implicit"],
+    ids=["plain", "everything", "implicit", "settings"],
 )
 @pytest.mark.parametrize("is_private", [True, False])
 def test_a_model_comes_back_as_it_was(tmp_path, items, changes, is_private):
@@ -125,6 +126,7 @@ def test_nothing_in_the_files_belongs_to_a_user(tmp_path):
         "replay",
         "rating_range",
         "privacy",
+        "settings",
     }
     assert not any(b"user 3" in content for content in after.values())
 
@@ -202,6 +204,8 @@ def without(folder, name):
         (lambda folder: change_facts(folder, rating_range=[5, 1, 2]), "is damaged"),
         (lambda folder: change_facts(folder, privacy={"epsilon": 1}), "is damaged"),
         (lambda folder: change_facts(folder, privacy="yes"), "is damaged"),
+        (lambda folder: change_facts(folder, settings="yes"), "is damaged"),
+        (lambda folder: change_facts(folder, settings=3), "is damaged"),
         (lambda folder: without(folder, "privacy"), "is damaged.*privacy"),
         (lambda folder: without(folder, "user_exponent"), "is damaged.*user_exponent"),
         (lambda folder: put_arrays(folder, item_biases=np.zeros(3, np.float32)), "item_biases must have one row"),
@@ -267,6 +271,23 @@ def test_facts_of_another_model_are_refused(saved, tmp_path):
     (saved / "model.json").write_bytes((tmp_path / "other" / "model.json").read_bytes())
     with pytest.raises(dpals.InputError, match=r"arrays-.*\.safetensors is missing"):
         FactorModel.load(saved)
+
+
+def test_settings_edited_by_hand_are_refused(tmp_path):
+    model_of(19, settings={"method": "ItemMean", "epsilon": 1.0}).save(tmp_path)
+    text = (tmp_path / "model.json").read_text()
+    (tmp_path / "model.json").write_text(text.replace('"epsilon": 1.0', '"epsilon": 0.1'))
+    with pytest.raises(dpals.InputError, match="edited: its checksum is wrong"):
+        FactorModel.load(tmp_path)
+
+
+def test_a_folder_from_before_there_were_settings_is_read(tmp_path):
+    model = model_of(19, settings={"method": "ItemMean"})
+    model.save(tmp_path)
+    without(tmp_path, "settings")
+    loaded = FactorModel.load(tmp_path)
+    assert loaded.settings is None
+    assert np.array_equal(loaded.item_factors, model.item_factors)
 
 
 def test_the_folder_says_which_version_wrote_it(saved):

@@ -67,6 +67,9 @@ class FactorModel:
         Predictions are cut to it; None for implicit feedback.
     privacy
         The statement of what was spent; None for a model that is not private.
+    settings
+        ``method``, the name of the method that trained the model, and the arguments that it was given, as JSON has
+        them. They are public. None for models of older versions and of methods that are not of this library.
 
     Examples
     --------
@@ -96,6 +99,7 @@ class FactorModel:
     replay: Replay | None = None
     rating_range: tuple[float, float] | None = None
     privacy: Statement | None = None
+    settings: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         n_items, everything = len(self.items), np.ones(len(self.items), bool)

@@ -61,11 +61,13 @@ def read_model(folder: Path) -> dict[str, Any]:
     facts, arrays = _read(folder)
     with damage_reported(folder):
         privacy, replay = facts["privacy"], facts["replay"]
+        settings = facts.get("settings")  # earlier versions of dpals did not write it
         return {
             **{name: arrays[name] for name in ARRAYS},
             **{name: facts[name] for name in ("items", *FACTS)},
             "replay": None if replay is None else Replay.from_dict(replay),
             "privacy": None if privacy is None else Statement.from_json(json.dumps(privacy)),
+            "settings": None if settings is None else dict(settings),
         }
 
 
@@ -87,6 +89,7 @@ def _described(model: "FactorModel", digest: str) -> bytes:
         **{name: getattr(model, name) for name in FACTS},
         "replay": None if model.replay is None else model.replay.to_dict(),
         "privacy": None if model.privacy is None else json.loads(model.privacy.to_json()),
+        "settings": model.settings,
         "items": model.items.tolist(),
     }
     facts["checksum"] = _checksum(facts)

@@ -5,6 +5,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack, overload
 
@@ -15,6 +16,7 @@ from dpals import __version__
 from dpals.checkpoint import Checkpoint, forget
 from dpals.errors import InputError
 from dpals.history import ColumnNames
+from dpals.methods.settings import settings_of
 from dpals.model import FactorModel
 from dpals.ratings import Ratings
 from dpals.release.accounting import Budget
@@ -47,7 +49,7 @@ class Estimator:
             raise ValueError(f"{type(self).__name__} releases nothing that a checkpoint could keep: leave it out")
         self.check(ratings)
         with self._watched(options, callbacks):
-            self.model_ = self._train(ratings)
+            self.model_ = self._with_settings(self._train(ratings))
         return self
 
     def check(self, ratings: Ratings) -> None:
@@ -61,6 +63,10 @@ class Estimator:
 
     def _train(self, ratings: Ratings) -> FactorModel:
         raise NotImplementedError
+
+    def _with_settings(self, model: FactorModel) -> FactorModel:
+        """The same model, which says what method trained it and with what arguments."""
+        return replace(model, settings=settings_of(self))
 
     @contextmanager
     def _watched(
@@ -200,7 +206,7 @@ class PrivateEstimator(Estimator):
                 return model.with_privacy(Statement.of(door, tuple(ratings.public_facts()), self.adaptive_costs))
 
             with self._watched(options, callbacks, stated):
-                self.model_ = stated(self._fit(ratings, door))
+                self.model_ = self._with_settings(stated(self._fit(ratings, door)))
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -164,7 +164,7 @@ class PrivateSearch(PrivateEstimator):
             best = best_of(tries, len(candidates), attempt, self.insecure_seed)
         self.best_params_, model, releases = best or (None, _without_data(ratings), ())
         statement = self._statement(ratings, releases, dataset, mu_of(training.cost + scoring.cost))
-        self.model_ = model.with_privacy(statement)
+        self.model_ = self._with_settings(model.with_privacy(statement))
         return self
 
     def _statement(self, ratings: Ratings, releases: tuple[Release, ...], dataset: str, mu: float) -> Statement:
