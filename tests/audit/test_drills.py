@@ -28,7 +28,7 @@ def test_a_door_that_trusts_its_callers_is_found_out(passages, monkeypatch):
     monkeypatch.setattr(contribution, "_enforce", lambda *_: None)
     """But for single numbers: putting them on the grid cuts them to the bound already."""
     beyond = [problem for problem in beyond_bounds(passages) if "beyond its bound" in problem]
-    assert len(beyond) == sum(one.record.shape != (1, 1) for one in _distinct(passages))
+    assert len(beyond) == sum(one.query.form != "scalar" or one.query.n_items > 1 for one in _distinct(passages))
 
 
 def test_a_bound_other_than_the_recorded_one_is_found_out(passages):
