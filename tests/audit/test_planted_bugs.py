@@ -1,0 +1,59 @@
+"""Mistakes can be planted where they are meant to be, and what notices them is reported."""
+
+import subprocess
+import sys
+
+import pytest
+
+import dpals
+from dpals.audit import planted_bugs
+from dpals.audit.planted_bugs import Bug, Change, audit_planted_bugs, copy_with, known_bugs
+
+BUGS = known_bugs()
+HARMLESS = Change("errors.py", '"""Errors that tell the user what to change."""', '"""Errors."""')
+
+
+def test_names_are_their_own_and_methods_are_those_of_the_command():
+    from dpals.cli.methods import METHODS
+
+    assert len({bug.name for bug in BUGS}) == len(BUGS)
+    assert {bug.method for bug in BUGS} <= {*METHODS, "search"}
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_the_source_is_as_the_mistake_expects_and_valid_with_it(bug, tmp_path):
+    copy_with(bug, tmp_path)
+    for change in bug.changes:
+        changed = (tmp_path / "dpals" / change.file).read_text()
+        assert change.after in changed
+        compile(changed, change.file, "exec")
+
+
+def test_a_mistake_that_does_not_fit_is_refused(tmp_path):
+    bug = Bug("stale", "item-mean", (), (Change("errors.py", "no such text", ""),))
+    with pytest.raises(dpals.InputError, match="'stale' does not fit errors.py: the code has changed"):
+        copy_with(bug, tmp_path)
+
+
+def test_the_copy_is_what_runs(tmp_path):
+    copy_with(Bug("harmless", "item-mean", (), (HARMLESS,)), tmp_path)
+    script = "import dpals.errors; print(dpals.errors.__doc__, dpals.errors.__file__)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Errors. ")
+    assert str(tmp_path) in done.stdout
+
+
+def test_what_notices_a_mistake_is_reported_and_what_is_not_noticed_fails():
+    (mean,) = (bug for bug in BUGS if bug.name == "a release outside the door")
+    level = audit_planted_bugs(bugs=[mean, Bug("harmless", mean.method, (), (HARMLESS,))])
+    sound, caught, survived = level.checks
+    assert (sound.verdict, caught.verdict, survived.verdict) == ("passed", "passed", "failed")
+    assert caught.detail.startswith("level 1, replay: the published model depends on the data through releases only")
+    assert survived.detail == "not noticed in an audit of item-mean"
+    assert level.facts == {"bugs": 2, "caught": 1}
+
+
+def test_an_audit_that_does_not_run_is_no_mistake_noticed(monkeypatch):
+    monkeypatch.setattr(planted_bugs, "_COMMAND", "raise SystemExit('broken for another reason')")
+    with pytest.raises(RuntimeError, match="'harmless' did not run: broken for another reason"):
+        audit_planted_bugs(bugs=[Bug("harmless", "item-mean", (), (HARMLESS,))])
