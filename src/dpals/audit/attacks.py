@@ -18,7 +18,7 @@ from dpals.release.statement import Statement
 Doubles = NDArray[np.float64]
 
 NO_PRIVACY = 1000.0
-"""The epsilon of the twin that attacks are tried on: it has a thousandth of the noise of a useful promise or less."""
+"""The epsilon of the twin that attacks are tried on. It needs less than a hundredth of the noise of epsilon 1."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Promise:
         return accounting.attack_power(mu, false_alarms)
 
 
-def canary_ratings(canaries: int, items: NDArray[np.int64], each: int, seed: int) -> Any:
+def canary_ratings(canaries: int, items: NDArray[np.int64], n_items: int, each: int, seed: int) -> Any:
     """Users who rate `each` random items out of `items`, as a sparse matrix: half with the best rating, half the worst.
 
     All of them rate as high on the whole, so that a good fit to one has no other reason than having been trained on.
@@ -71,8 +71,8 @@ def canary_ratings(canaries: int, items: NDArray[np.int64], each: int, seed: int
     chosen = np.take_along_axis(chosen, order, axis=1)
     values = np.broadcast_to(np.where(np.arange(each) < each // 2, *RANGE), chosen.shape)
     columns = items[chosen]
-    size = (canaries, int(items.max()) + 1)
-    return csr_array((values.ravel(), (np.repeat(np.arange(canaries), each), columns.ravel())), shape=size)
+    rows = np.repeat(np.arange(canaries), each)
+    return csr_array((values.ravel(), (rows, columns.ravel())), shape=(canaries, n_items))
 
 
 def rated(matrix: Any, implicit: bool) -> Ratings:

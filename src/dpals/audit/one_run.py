@@ -25,7 +25,7 @@ from dpals.audit.attacks import (
     without_privacy,
 )
 from dpals.audit.bounds import CONFIDENCE, share_bounds
-from dpals.audit.guessing import epsilon_of_guesses, guesses_needed
+from dpals.audit.guessing import chance_of_guesses, epsilon_of_guesses, guesses_needed
 from dpals.audit.recording import checked_subject
 from dpals.audit.report import Check, Curve, Level, Verdict
 from dpals.errors import InputError
@@ -33,12 +33,14 @@ from dpals.kernels.hashing import hashed_uniform
 from dpals.methods.estimator import PrivateEstimator
 from dpals.simulate import movielens_like
 
-RATINGS_OF_A_CANARY = 20
+RATINGS_OF_A_CANARY, PAIRS_OF_A_CANARY = 40, 10
+"""In ratings and in implicit feedback: with these, most methods learn canaries by heart if they have no noise."""
 ITEMS_PER_CANARY = 8
-RARE_SHARE = 1 / 7
+RARE_SHARE = 0.18
 """Canaries rate the items that people rate least. By their own ratings these are among the fifth rated most, on which
 some methods train alone."""
 PEOPLE_BESIDE_CANARIES = 200
+MOST_CANARIES = 1_000_000
 
 PEOPLE, PEOPLE_ITEMS, PEOPLE_RATINGS = 750, 1500, 50
 TESTED_RATES = 20
@@ -91,15 +93,15 @@ class Attack:
 
 def _canary_games(estimator: PrivateEstimator, implicit: bool, canaries: int, seed: int) -> tuple[Attack, Attack]:
     """The canaries' scores after one run of the method, and after one of its twin without privacy."""
-    from scipy.sparse import csr_array, vstack
+    from scipy.sparse import vstack
 
     n_items = ITEMS_PER_CANARY * canaries
     people = movielens_like(PEOPLE_BESIDE_CANARIES, n_items, mean_ratings=30, seed=seed).to_csr()
     by_count = np.argsort(np.bincount(people.indices, minlength=n_items), kind="stable")
     rare = by_count[: int(RARE_SHARE * n_items)]
-    all_canaries = csr_array(canary_ratings(canaries, rare, RATINGS_OF_A_CANARY, seed))
-    all_canaries.resize((canaries, n_items))
-    is_in = hashed_uniform(seed + 2, np.arange(canaries)) < 0.5
+    each = PAIRS_OF_A_CANARY if implicit else RATINGS_OF_A_CANARY
+    all_canaries = canary_ratings(canaries, rare, n_items, each, seed)
+    is_in = hashed_uniform(seed + 4, np.arange(canaries)) < 0.5
     data, known = rated(vstack([people, all_canaries[is_in]]), implicit), rated(all_canaries, implicit)
 
     def game(method: PrivateEstimator) -> Attack:
@@ -139,7 +141,9 @@ def _judged_game(attack: Attack, twin: Attack, canaries: int) -> tuple[Check, di
         return Check(question, "inconclusive", f"{detail}: not even right guesses alone could belie it; {more}"), facts
     if of_twin < needed:
         weak = f"{detail}: {needed:,} right guesses would belie it, and this attack has no such success without privacy"
-        return Check(question, "inconclusive", f"{weak}; more canaries may help, and level 3 attacks harder"), facts
+        return Check(
+            question, "inconclusive", f"{weak}; another number of canaries may help, and level 3 attacks harder"
+        ), facts
     seen = "the attack sees the published model only, and is weaker than the worst case of level 3"
     return Check(question, "passed", f"{detail}, and {needed:,} right guesses would belie it; {seen}"), facts
 
@@ -164,12 +168,12 @@ def _number_of_guesses(canaries: int, epsilon: float, delta: float) -> int:
 def _canaries_needed(promise: Promise, at_least: int) -> str:
     """How many canaries could belie the claim if all guesses were right, doubled until they do."""
     number = at_least
-    while number <= 10_000_000:
+    while number <= MOST_CANARIES:
         delta = _delta_of_game(promise.statement.delta, number)
-        if guesses_needed(number, number, promise.epsilon_at(delta), delta) <= number:
+        if chance_of_guesses(number, number, number, promise.epsilon_at(delta), delta) <= 1 - CONFIDENCE:
             return f"{number:,} canaries could"
         number *= 2
-    return "no number of canaries that could be trained with would do"
+    return f"nor could those of {MOST_CANARIES:,} canaries"
 
 
 def _people_attacks(estimator: PrivateEstimator, implicit: bool, seed: int) -> tuple[Attack, Attack]:
@@ -204,10 +208,11 @@ def _judged_people(attack: Attack, twin: Attack, promise: Promise) -> tuple[Chec
     }
     rates = np.geomspace(0.001, 1, 200)
     allowed = Curve("what the promise allows", "limit", tuple(rates), tuple(limit(rate) for rate in rates))
+    noticed = "crosses" if _crossing(twin, limit) else "does not cross"
     detail = (
         f"with 1% false alarms the attack recognises {recognised:.1%} of {attack.is_in.sum():,} members, and "
-        f"{limit(0.01):.1%} are allowed; area under the curve {area:.3f}, and {area_of_twin:.3f} without privacy, where "
-        f"the attack {'crosses' if _crossing(twin, limit) else 'does not cross'} the limit with certainty"
+        f"{limit(0.01):.1%} are allowed; area under the curve {area:.3f}, and {area_of_twin:.3f} without privacy, "
+        f"where the attack {noticed} the limit with certainty"
     )
     sure = Attack(attack.promise, attack.is_in.astype(np.float64), attack.is_in)
     verdict: Verdict = "passed"
@@ -228,7 +233,8 @@ def _crossing(attack: Attack, limit: Callable[[float], float]) -> str:
         recognised = share_bounds(int(members[accused]), n_members, confidence)[0]
         alarms = share_bounds(int(others[accused]), n_others, confidence)[1]
         if recognised > limit(alarms):
-            return f"at least {recognised:.1%} recognised with at most {alarms:.1%} false alarms, allowed {limit(alarms):.1%}"
+            found = f"at least {recognised:.1%} recognised with at most {alarms:.1%} false alarms"
+            return f"{found}, where {limit(alarms):.1%} are allowed"
     return ""
 
 
