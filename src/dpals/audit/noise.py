@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import stats
 
-from dpals.audit.noise_samples import Noise, Scores, gathered, pooled, two_fits
+from dpals.audit.noise_samples import Noise, Scores, due_weights, gathered, pooled, taller_table, two_fits
 from dpals.audit.recording import Passage, Run, recorded
 from dpals.audit.report import Check, Level
 from dpals.audit.streams import (
@@ -37,6 +37,7 @@ LOW_BITS = 8
 _WIDE = 2.0**12  # steps: noise wider than this has low bits that are fair to far more digits than can be seen
 _SHORTEST = 8  # numbers of a table whose noise is compared with that of others
 _SMALL_NOISE = 60_000  # numbers of small noise
+_FOR_TAILS = 1_000_000
 
 
 def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 200_000) -> Level:
@@ -56,9 +57,9 @@ def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 20
     Examples
     --------
     >>> import dpals
-    >>> ratings = dpals.simulate.movielens_like(n_users=200, n_items=40, mean_ratings=10, seed=1)
-    >>> audit_noise(dpals.GlobalMean(), ratings, samples=5_000).verdict
-    'passed'
+    >>> ratings = dpals.simulate.movielens_like(n_users=200, n_items=40, mean_ratings=25, seed=1)
+    >>> [check.question for check in audit_noise(dpals.UserMean(), ratings).checks]
+    ['nothing is released, so there is no noise']
     """
     searching = isinstance(estimator, PrivateSearch)
     with watched_streams() as watch:
@@ -73,6 +74,7 @@ def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 20
     checks = [
         _check_variance(noises),
         _check_shape(noises),
+        _check_tails(noises[0]),
         _check_small_noise(),
         *_check_bits(noises),
         _check_grid(list(dict.fromkeys(passages))),
@@ -132,22 +134,29 @@ def _check_variance(noises: Sequence[Noise]) -> Check:
 
 
 def _check_shape(noises: Sequence[Noise]) -> Check:
-    """Kolmogorov-Smirnov for each release; cells and far tails for all of them."""
+    """Kolmogorov-Smirnov for each release and for all, and cells of equal chances."""
     scores = pooled(noises)
     cells = np.bincount((stats.norm.cdf(scores) * 256).astype(int).clip(0, 255), minlength=256)
     surprises = [float(stats.kstest(noise.scores.ravel(), "norm").pvalue) for noise in noises]
     surprises += [float(stats.kstest(scores, "norm").pvalue), count_surprise(cells, np.full(256, 1 / 256))]
-    tails = [3.0, 4.0, 5.0]
-    seen = [int(np.sum(np.abs(scores) > tail)) for tail in tails]
-    surprises += [
-        float(stats.binomtest(count, scores.size, 2 * stats.norm.sf(tail)).pvalue)
-        for count, tail in zip(seen, tails, strict=True)
+    return judged("the noise is Gaussian", surprises, f"{scores.size:,} numbers of {len(noises)} releases")
+
+
+def _check_tails(noise: Noise) -> Check:
+    """Of one release, because far tails take many numbers: noise that is cut off there gives people away."""
+    table = taller_table(noise.passages[0], _FOR_TAILS // len(noise.weights))
+    scores, tails = np.abs(standardised(table, noise.sigmas, seed=0)), np.array([3.0, 3.5, 4.0, 4.5])
+    expected = 2 * stats.norm.sf(tails) * scores.size
+    seen = [int(np.sum(scores > tail)) for tail in tails]
+    surprises = [
+        float(stats.binomtest(count, scores.size, due / scores.size).pvalue)
+        for count, due in zip(seen, expected, strict=True)
     ]
-    counts = ", ".join(
-        f"{count} beyond {tail:g} sigma ({2 * stats.norm.sf(tail) * scores.size:.1f} expected)"
-        for count, tail in zip(seen, tails, strict=True)
+    found = ", ".join(
+        f"{count:,} beyond {tail} sigma ({due:,.0f} expected)"
+        for count, tail, due in zip(seen, tails, expected, strict=True)
     )
-    return judged("the noise is Gaussian", surprises, f"{scores.size:,} numbers, {counts}")
+    return judged("the tails of the noise are as long as they should be", surprises, found)
 
 
 def _check_small_noise() -> Check:
@@ -233,5 +242,5 @@ def _check_independence(noises: Sequence[Noise], runs: Sequence[Run]) -> Check:
 
 
 def _scores_of(passage: Passage, seed: int) -> Scores:
-    sigmas = np.sqrt(passage.record.variance / passage.query.coordinate_weights)
+    sigmas = np.sqrt(passage.record.variance / due_weights(passage.query))
     return standardised(passage.noise, sigmas, seed).ravel()

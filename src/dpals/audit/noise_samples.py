@@ -13,6 +13,7 @@ from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
 from dpals.ratings import Ratings
 from dpals.release.accounting import Budget
+from dpals.release.contribution import Query
 from dpals.release.mechanism import Door
 
 Scores = NDArray[np.float64]
@@ -40,7 +41,7 @@ class Noise:
 
     @property
     def weights(self) -> NDArray[np.int64]:
-        return self.passages[0].query.coordinate_weights
+        return due_weights(self.passages[0].query)
 
     @property
     def sigmas(self) -> Scores:
@@ -61,6 +62,19 @@ class Noise:
     def as_released(self) -> Scores:
         """Of these, the ones of tables of the real size."""
         return self.scores[: len(self.scores) - len(self.taller)]
+
+
+def due_weights(query: Query) -> NDArray[np.int64]:
+    """The weight of each column by the definition of a release, and not by what the door thinks.
+
+    Examples
+    --------
+    >>> due_weights(Query("Gram matrix", 1, 1.0, "symmetric", 3))
+    array([1, 2, 2, 1, 2, 1])
+    """
+    if query.form == "symmetric":  # entries off the diagonal are there twice
+        return np.concatenate([[1] + [2] * (query.dimension - row - 1) for row in range(query.dimension)])
+    return np.array(query.weights or [1] * query.dimension)
 
 
 def two_fits(estimator: PrivateEstimator, ratings: Ratings) -> list[Run]:
@@ -95,11 +109,16 @@ def _repeated(number: int, found: list[Passage], repeats: int, enough: int) -> N
         published = door.release(first.query, first.offers, first.cost)
         passages.append(replace(first, record=door.releases[-1], published=published))
     rows = -(-(enough - size * len(passages)) // first.sums.shape[1])
-    taller = np.empty((0, first.sums.shape[1]), np.int64)
-    if rows > 0:
-        table = Door(budget).release(replace(first.query, n_items=rows), (), first.cost)
-        taller = np.rint(table / first.record.step).astype(np.int64)
-    return Noise(number, tuple(passages), taller)
+    return Noise(number, tuple(passages), taller_table(first, max(0, rows)))
+
+
+def taller_table(passage: Passage, rows: int) -> NDArray[np.int64]:
+    """The noise of a table with so many rows and no users, in steps, for the query and the cost of a release."""
+    if rows == 0:
+        return np.empty((0, passage.sums.shape[1]), np.int64)
+    door = Door(Budget.of_cost(2 * passage.cost))
+    table = door.release(replace(passage.query, n_items=rows), (), passage.cost)
+    return np.rint(table / passage.record.step).astype(np.int64)
 
 
 def pooled(noises: Sequence[Noise]) -> Scores:

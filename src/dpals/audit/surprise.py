@@ -46,7 +46,7 @@ def standardised(noise: NDArray[np.int64], sigmas: NDArray[np.float64], seed: in
     Examples
     --------
     >>> standardised(np.array([[-3, 0, 2000]]), np.array([1.0, 1000.0, 1000.0]), seed=0).round(1)
-    array([[-2.6, -0. ,  2. ]])
+    array([[-2.6,  0. ,  2. ]])
     """
     within = hashed_uniform(seed, np.arange(noise.size)).reshape(noise.shape)
     size = np.abs(noise).astype(float)

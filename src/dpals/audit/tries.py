@@ -1,6 +1,7 @@
 """The tries of a search: how many there are, and of which candidates."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
@@ -14,9 +15,9 @@ from dpals.audit.surprise import FEWEST_EXPECTED, count_surprise, judged
 from dpals.methods import private_search
 from dpals.methods.private_search import PrivateSearch
 from dpals.ratings import Ratings
-from dpals.release.selection import Poisson, Tries, best_of
+from dpals.release.selection import Poisson, Tries
 
-_SEARCHES = 4000
+_SEARCHES = 2000
 _MOST_TRIES = 200_000
 _FEWEST_SEARCHES = 400
 _GROUPS = 8  # candidates are put into so many groups to see whether they depend on where they stand
@@ -25,6 +26,7 @@ _GROUPS = 8  # candidates are put into so many groups to see whether they depend
 def check_tries(search: PrivateSearch, ratings: Ratings) -> tuple[Check, ...]:
     """Fit the search once to see how it draws its tries, then draw many searches in the same way, without training."""
     seen: list[tuple[Tries, int, int | None]] = []
+    best_of = vars(private_search)["best_of"]  # the one that the search calls
 
     def watched(tries: Tries, n_candidates: int, attempt: Any, insecure_seed: int | None = None) -> Any:
         seen.append((tries, n_candidates, insecure_seed))
@@ -44,11 +46,11 @@ def check_tries(search: PrivateSearch, ratings: Ratings) -> tuple[Check, ...]:
     if n_searches < _FEWEST_SEARCHES:
         enough = f"with at most {_MOST_TRIES // _FEWEST_SEARCHES} tries on average they can be looked at"
         return same, Check("the tries have the stated distribution", "inconclusive", f"too many tries: {enough}")
-    drawn = [_drawn(tries, n_candidates) for _ in range(n_searches)]
+    drawn = [_drawn(best_of, tries, n_candidates) for _ in range(n_searches)]
     return same, _check_numbers(tries, drawn), _check_candidates(n_candidates, drawn)
 
 
-def _drawn(tries: Tries, n_candidates: int) -> list[int]:
+def _drawn(best_of: Callable[..., object], tries: Tries, n_candidates: int) -> list[int]:
     """The candidates of one search, in order."""
     candidates: list[int] = []
 
