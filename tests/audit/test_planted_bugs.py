@@ -31,7 +31,7 @@ def test_the_source_is_as_the_mistake_expects_and_valid_with_it(bug, tmp_path):
 
 def test_a_mistake_that_does_not_fit_is_refused(tmp_path):
     bug = Bug("stale", "item-mean", (), (Change("errors.py", "no such text", ""),))
-    with pytest.raises(dpals.InputError, match="'stale' does not fit errors.py: the code has changed"):
+    with pytest.raises(dpals.InputError, match=r"'stale' does not fit errors\.py: the code has changed"):
         copy_with(bug, tmp_path)
 
 

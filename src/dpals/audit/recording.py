@@ -89,7 +89,7 @@ def recorded(
     """
     run = Run(ledger=Ledger())
     subject = copy.deepcopy(estimator).set_params(**changes)
-    subject.door_class = _double(run, script)
+    subject.door_class = _double(subject.door_class, run, script)
     run.estimator = subject
     paid: dict[str, Any] = {} if isinstance(subject, PrivateSearch) else {"ledger": run.ledger}
     try:
@@ -99,17 +99,17 @@ def recorded(
         raise
     except Exception as problem:
         raise TrainingFailed(f"training ended with {type(problem).__name__}: {problem}") from problem
-    if not run.doors:
+    if not (run.doors or isinstance(subject, PrivateSearch)):  # a search may make no try at all
         raise InputError(
             f"{type(subject).__name__} cannot be audited: it makes a door of its own, and not with self.door_class"
         )
     return run
 
 
-def _double(run: Run, script: Sequence[Passage] | None) -> type[Door]:
-    """A door that tells `run` what goes through it."""
+def _double(door_class: type[Door], run: Run, script: Sequence[Passage] | None) -> type[Door]:
+    """A door of this class that tells `run` what goes through it."""
 
-    class RecordingDoor(Door):
+    class RecordingDoor(door_class):  # type: ignore[valid-type, misc]
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
             run.doors.append(self)

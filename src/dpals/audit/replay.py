@@ -12,7 +12,7 @@ from dpals.audit.data import Rows, fitting, odd_people
 from dpals.audit.drills import beyond_bounds, breaches
 from dpals.audit.ledger_drills import ledger_breaches
 from dpals.audit.neighbours import differences, published, used
-from dpals.audit.recording import Passage, Run, checked_subject, recorded
+from dpals.audit.recording import Passage, checked_subject, recorded
 from dpals.audit.report import Check, Level
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
@@ -68,12 +68,10 @@ def _checks(estimator: PrivateEstimator, rows: Rows, crowd: Rows) -> tuple[list[
     n_releases, n_users = len(private.passages), len(np.unique(rows.users))
     scope = f"{2 * n_users} neighbours, {n_releases} releases and more"
     checks = [_check(question, found[kind], scope) for kind, question in _QUESTIONS.items()]
-    seeded = recorded(estimator, rows.ratings(), insecure_seed=_SEED)
     asked = estimator.get_params().get("epsilon")
     checks += [
         _check("crowds add what their parts add", _of_parts(loud, crowd), f"{_CROWD:,} users in two parts"),
         _check("releases, ledger and statement agree", disagreements(private, asked), f"{n_releases} releases"),
-        _check("a seeded run says that it is not private", _of_seed(seeded), "insecure_seed=1"),
         _check("epsilon, delta and mu are converted safely", untrue_conversions(), "60 digits"),
         _check("the door scales everyone to the bound", beyond_bounds(private.passages), f"{n_releases} releases"),
         _check("the door refuses what it must", breaches(), "double users, items, rows and spends"),
@@ -126,12 +124,6 @@ def _of_parts(estimator: PrivateEstimator, crowd: Rows) -> Iterator[str]:
     for everyone, one, other in zip(whole.passages, few.passages, others.passages, strict=False):
         if not np.array_equal(everyone.sums, one.sums + other.sums):
             yield f"{everyone.query.purpose}: the sums of the parts are not the sums of all"
-
-
-def _of_seed(run: Run) -> Iterator[str]:
-    statement = run.model.privacy
-    if statement is None or statement.is_private:
-        yield "the statement of a seeded run says that it is private"
 
 
 def _of_search(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:

@@ -12,6 +12,7 @@ from dpals.audit.replay import audit_replay
 from dpals.audit.report import Check, Level, Report
 from dpals.methods.estimator import PrivateEstimator
 from dpals.ratings import Ratings
+from dpals.release.accounting import PrivacyBudgetExceeded
 
 LEVELS = {
     1: "replay: neighbouring data sets, release by release",
@@ -91,7 +92,7 @@ def _level(
         if number == 4:
             return audit_one_run(estimator, implicit, canaries=500 if quick else 2_000)
         return audit_planted_bugs(quick)
-    except TrainingFailed as problem:
+    except (TrainingFailed, PrivacyBudgetExceeded) as problem:
         name = LEVELS[number].split(":")[0]
         return Level(number, name, (Check("the method can be trained", "failed", str(problem)),))
 

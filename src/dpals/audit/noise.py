@@ -1,0 +1,246 @@
+"""Level 2: is the noise what it should be, and never the same twice."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from scipy import stats
+
+from dpals.audit.noise_samples import Noise, Scores, due_weights, gathered, pooled, taller_table, two_fits
+from dpals.audit.recording import Passage, Run, recorded
+from dpals.audit.report import Check, Level
+from dpals.audit.streams import (
+    check_labels,
+    check_no_reuse,
+    check_paid_first,
+    check_processes,
+    other_processes,
+    watched_streams,
+)
+from dpals.audit.surprise import (
+    coin_surprise,
+    count_surprise,
+    enough_for_half_variance,
+    judged,
+    limit_for,
+    relation_surprise,
+    standardised,
+    variance_surprise,
+)
+from dpals.audit.tries import check_tries
+from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.private_search import PrivateSearch
+from dpals.ratings import Ratings
+from dpals.release.randomness import NoiseStream, rounded_gaussian
+
+LOW_BITS = 8
+_WIDE = 2.0**12  # steps: noise wider than this has low bits that are fair to far more digits than can be seen
+_SHORTEST = 8  # numbers of a table whose noise is compared with that of others
+_SMALL_NOISE = 60_000  # numbers of small noise
+_FOR_TAILS = 1_000_000
+
+
+def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 200_000) -> Level:
+    """Look at the noise of the method's real releases, which is secure: each audit sees other noise.
+
+    A sound method fails with a probability of at most 1e-4.
+
+    Parameters
+    ----------
+    estimator
+        The method with its settings; its ``insecure_seed`` is not used.
+    ratings
+        Simulated data that the method takes.
+    samples
+        How many numbers to look at, over all releases; each release has at least 2,000, or all that are asked for.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=200, n_items=40, mean_ratings=25, seed=1)
+    >>> [check.question for check in audit_noise(dpals.UserMean(), ratings).checks]
+    ['nothing is released, so there is no noise']
+    """
+    searching = isinstance(estimator, PrivateSearch)
+    with watched_streams() as watch:
+        runs = two_fits(estimator, ratings)
+        noises = gathered(runs, samples)
+    if not noises:
+        return Level(2, "noise", (_check_nothing(runs, len(watch.keys)),))
+    processes = other_processes()
+    free_streams = len(runs) if searching else 0
+    passages = [passage for run in runs for passage in run.passages]
+    passages += [passage for noise in noises for passage in noise.passages]
+    checks = [
+        _check_variance(noises),
+        _check_shape(noises),
+        _check_tails(noises[0]),
+        _check_small_noise(),
+        *_check_bits(noises),
+        _check_grid(list(dict.fromkeys(passages))),
+        _check_independence(noises, runs),
+        check_no_reuse(watch),
+        check_paid_first(watch, free_streams, passages[0]),
+        check_processes(processes),
+        check_labels(runs[0], recorded(estimator, ratings, insecure_seed=1)),
+    ]
+    if isinstance(estimator, PrivateSearch):
+        checks += check_tries(estimator, ratings)
+    scores = pooled(noises)
+    facts = {
+        "releases": len(noises),
+        "numbers": scores.size,
+        "variance_over_stated": float(np.mean(scores**2)),
+        "words": sum(map(len, watch.words)),
+        "streams": len(watch.keys),
+    }
+    return Level(2, "noise", tuple(checks), facts)
+
+
+def _check_nothing(runs: Sequence[Run], n_streams: int) -> Check:
+    """For methods that publish nothing."""
+    if any(isinstance(run.estimator, PrivateSearch) for run in runs):
+        return Check("there is noise to look at", "inconclusive", f"none of {len(runs)} searches made a try")
+    spent = sum(door.spent for run in runs for door in run.doors)
+    return Check(
+        "nothing is released, so there is no noise",
+        "passed" if spent == n_streams == 0 else "failed",
+        f"spent {spent}, {n_streams} streams opened",
+    )
+
+
+def _check_variance(noises: Sequence[Noise]) -> Check:
+    """Of each release, as it is and with taller tables; of each weight; of all."""
+    by_weight: dict[int, list[Scores]] = {}
+    for noise in noises:
+        for weight, column in zip(noise.weights.tolist(), noise.scores.T, strict=True):
+            by_weight.setdefault(weight, []).append(column)
+    whole, released = pooled(noises), np.concatenate([noise.as_released.ravel() for noise in noises])
+    groups = [whole, released, *(noise.scores for noise in noises), *(noise.as_released for noise in noises)]
+    groups += [np.concatenate(columns) for columns in by_weight.values()]
+    ratios = [float(np.mean(noise.scores**2)) for noise in noises]
+    least, fewest = int(np.argmin(ratios)), min(noise.scores.size for noise in noises)
+    check = judged(
+        "the noise of every release has the stated variance",
+        [variance_surprise(group) for group in groups],
+        f"{len(noises)} releases, {whole.size:,} numbers, at least {fewest:,} of each: variance over what was stated "
+        f"{np.mean(whole**2):.4f}, from {min(ratios):.3f} ({noises[least].purpose!r}) to {max(ratios):.3f}",
+    )
+    enough = enough_for_half_variance(limit_for(len(groups)))
+    if fewest < enough and check.verdict == "passed":
+        too_few = f"{fewest} numbers of a release would not show half the variance: {enough:,} of each would"
+        return Check(check.question, "inconclusive", f"{too_few}; {check.detail}")
+    return check
+
+
+def _check_shape(noises: Sequence[Noise]) -> Check:
+    """Kolmogorov-Smirnov for each release and for all, and cells of equal chances."""
+    scores = pooled(noises)
+    cells = np.bincount((stats.norm.cdf(scores) * 256).astype(int).clip(0, 255), minlength=256)
+    surprises = [float(stats.kstest(noise.scores.ravel(), "norm").pvalue) for noise in noises]
+    surprises += [float(stats.kstest(scores, "norm").pvalue), count_surprise(cells, np.full(256, 1 / 256))]
+    return judged("the noise is Gaussian", surprises, f"{scores.size:,} numbers of {len(noises)} releases")
+
+
+def _check_tails(noise: Noise) -> Check:
+    """Of one release, because far tails take many numbers: noise that is cut off there gives people away."""
+    table = taller_table(noise.passages[0], _FOR_TAILS // len(noise.weights))
+    scores, tails = np.abs(standardised(table, noise.sigmas, seed=0)), np.array([3.0, 3.5, 4.0, 4.5])
+    expected = 2 * stats.norm.sf(tails) * scores.size
+    seen = [int(np.sum(scores > tail)) for tail in tails]
+    surprises = [
+        float(stats.binomtest(count, scores.size, due / scores.size).pvalue)
+        for count, due in zip(seen, expected, strict=True)
+    ]
+    found = ", ".join(
+        f"{count:,} beyond {tail} sigma ({due:,.0f} expected)"
+        for count, tail, due in zip(seen, tails, expected, strict=True)
+    )
+    return judged("the tails of the noise are as long as they should be", surprises, found)
+
+
+def _check_small_noise() -> Check:
+    """Of the sampler itself: where sigma is small, every integer can be counted."""
+    weights, surprises = np.array([1, 2, 7]), []
+    for sigma in (1, 3):
+        noise = rounded_gaussian(NoiseStream(), _SMALL_NOISE, sigma**2, weights)
+        for column, weight in zip(noise.T, weights, strict=True):
+            edges = np.arange(-12 * sigma, 12 * sigma + 2) - 0.5
+            chances = np.diff(stats.norm.cdf(edges * np.sqrt(weight) / sigma))
+            surprises.append(count_surprise(np.histogram(column, edges)[0], chances))
+    found = f"sigma 1 and 3 with weights 1, 2 and 7, {_SMALL_NOISE:,} numbers of each"
+    return judged("small noise has the exact chances of a rounded Gaussian", surprises, found)
+
+
+def _check_bits(noises: Sequence[Noise]) -> list[Check]:
+    """The last bits of the noise, where it is wide enough for them to be fair coins; the sign everywhere."""
+    bits, signs = [], []
+    low = np.zeros(2**LOW_BITS, np.int64)
+    for noise in noises:
+        wide = noise.whole[:, noise.sigmas >= _WIDE].ravel()
+        heads = [int(np.sum((wide >> bit) & 1)) for bit in range(LOW_BITS)]
+        bits += coin_surprise(heads, wide.size).tolist()
+        low += np.bincount(wide & (len(low) - 1), minlength=len(low))
+        signs.append((int(np.sum(noise.whole > 0)), int(np.sum(noise.whole != 0))))
+    positive, signed = np.sum(signs, axis=0)
+    fair = judged(
+        "the sign of the noise is fair",
+        coin_surprise(*np.transpose([*signs, (positive, signed)])),
+        f"{positive:,} of {signed:,} numbers are positive",
+    )
+    if not low.sum():
+        return [fair]
+    bits.append(count_surprise(low, np.full(len(low), 1 / len(low))))
+    return [fair, judged(f"the last {LOW_BITS} bits of the noise are fair", bits, f"{low.sum():,} numbers")]
+
+
+def _check_grid(passages: Sequence[Passage]) -> Check:
+    """Whole numbers of steps, as noise that is added to floats would not be."""
+    off = total = 0
+    for passage in passages:
+        steps = np.rint(passage.published / passage.record.step)
+        off += int(np.sum(steps * passage.record.step != passage.published))
+        total += steps.size
+    return Check(
+        "published numbers are whole steps of the grid",
+        "failed" if off else "passed",
+        f"{total:,} numbers, {off:,} of them between two steps",
+    )
+
+
+def _check_independence(noises: Sequence[Noise], runs: Sequence[Run]) -> Check:
+    """Between neighbours in a table, repeats through two doors, releases of a fit, and fits; and of the data."""
+    surprises: list[float] = []
+    for noise in noises:
+        scores, shape = noise.scores, noise.passages[0].sums.shape
+        repeats = noise.as_released.reshape(len(noise.passages), shape[0] * shape[1])
+        data = np.concatenate([passage.sums for passage in noise.passages]).astype(float)
+        for one, other in (
+            (scores[:-1], scores[1:]),
+            (scores[:, :-1], scores[:, 1:]),
+            (repeats[:-1], repeats[1:]),
+            (noise.as_released, data - data.mean()),
+        ):
+            if one.size >= _SHORTEST:
+                surprises += relation_surprise(one.ravel(), other.ravel()).tolist()
+    fitted = [passage for run in runs for passage in run.passages if passage.sums.size >= _SHORTEST]
+    tables = [_scores_of(passage, len(noises) + number) for number, passage in enumerate(fitted)]
+    for one, other in pairwise(tables):
+        common = min(one.size, other.size)
+        surprises += relation_surprise(one[:common], other[:common]).tolist()
+    if tables:
+        common = min(table.size for table in tables)
+        heads = np.array([table[:common] for table in tables])
+        for number, head in enumerate(heads[:-1]):
+            surprises += relation_surprise(head[None, :], heads[number + 1 :]).tolist()
+    return judged(
+        "noise is independent of other noise and of the data",
+        surprises,
+        f"neighbours in tables, {sum(len(noise.passages) for noise in noises):,} tables of repeats, {len(tables)} "
+        f"tables of {len(runs)} fits each with every other",
+    )
+
+
+def _scores_of(passage: Passage, seed: int) -> Scores:
+    sigmas = np.sqrt(passage.record.variance / due_weights(passage.query))
+    return standardised(passage.noise, sigmas, seed).ravel()

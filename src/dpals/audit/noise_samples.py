@@ -1,0 +1,126 @@
+"""Noise to look at: of fits, of repeats of their releases, and of taller tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.audit.recording import Passage, Run, recorded
+from dpals.audit.surprise import standardised
+from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.private_search import PrivateSearch
+from dpals.ratings import Ratings
+from dpals.release.accounting import Budget
+from dpals.release.contribution import Query
+from dpals.release.mechanism import Door
+
+Scores = NDArray[np.float64]
+
+_AT_LEAST = 2000  # numbers for every release, where so many are asked for in all
+_PER_REPEAT = 200  # one repeat of a release for so many numbers: repeats take longest
+_FITS = 12  # a search may make no try at all: so many fits until two have releases
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """The noise of one release of the method: of its fits, of repeats just like it, and of a taller table.
+
+    A taller table has the same query and cost, but more rows: what is added to an entry does not depend on how many
+    there are, and a table takes no longer than a number.
+    """
+
+    number: int
+    passages: tuple[Passage, ...]
+    taller: NDArray[np.int64]
+
+    @property
+    def purpose(self) -> str:
+        return self.passages[0].record.purpose
+
+    @property
+    def weights(self) -> NDArray[np.int64]:
+        return due_weights(self.passages[0].query)
+
+    @property
+    def sigmas(self) -> Scores:
+        """Stated standard deviation of each column, in steps."""
+        return np.sqrt(self.passages[0].record.variance / self.weights)
+
+    @cached_property
+    def whole(self) -> NDArray[np.int64]:
+        """All of it, in steps."""
+        return np.concatenate([*(passage.noise for passage in self.passages), self.taller])
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The same in standard deviations."""
+        return standardised(self.whole, self.sigmas, seed=self.number)
+
+    @property
+    def as_released(self) -> Scores:
+        """Of these, the ones of tables of the real size."""
+        return self.scores[: len(self.scores) - len(self.taller)]
+
+
+def due_weights(query: Query) -> NDArray[np.int64]:
+    """The weight of each column by the definition of a release, and not by what the door thinks.
+
+    Examples
+    --------
+    >>> due_weights(Query("Gram matrix", 1, 1.0, "symmetric", 3))
+    array([1, 2, 2, 1, 2, 1])
+    """
+    if query.form == "symmetric":  # entries off the diagonal are there twice
+        return np.concatenate([[1] + [2] * (query.dimension - row - 1) for row in range(query.dimension)])
+    return np.array(query.weights or [1] * query.dimension)
+
+
+def two_fits(estimator: PrivateEstimator, ratings: Ratings) -> list[Run]:
+    """Two fits, and for searches so many more that two of them have releases."""
+    runs: list[Run] = []
+    while len(runs) < (_FITS if isinstance(estimator, PrivateSearch) else 2):
+        runs.append(recorded(estimator, ratings, insecure_seed=None))
+        if sum(bool(run.passages) for run in runs) == 2:
+            break
+    return runs
+
+
+def gathered(runs: Sequence[Run], samples: int) -> list[Noise]:
+    """Noise of every kind of release, with repeats through doors of their own until there is enough of it."""
+    kinds: dict[tuple[object, int], list[Passage]] = {}
+    for run in runs:
+        for passage in run.passages:
+            kind = passage.query, passage.cost
+            if kind in kinds or run is runs[0] or not runs[0].passages:  # other fits may have releases of other kinds
+                kinds.setdefault(kind, []).append(passage)
+    enough = max(samples // max(1, len(kinds)), min(samples, _AT_LEAST))
+    repeats = samples // (_PER_REPEAT * max(1, len(kinds)))
+    return [_repeated(number, found, repeats, enough) for number, found in enumerate(kinds.values())]
+
+
+def _repeated(number: int, found: list[Passage], repeats: int, enough: int) -> Noise:
+    """Noise of a release that was found in fits, with at most so many repeats and, in all, `enough` numbers."""
+    first, passages = found[0], list(found)
+    budget, size = Budget.of_cost(2 * first.cost), first.sums.size
+    for _ in range(min(repeats, -(-enough // size) - len(passages))):
+        door = Door(budget)
+        published = door.release(first.query, first.offers, first.cost)
+        passages.append(replace(first, record=door.releases[-1], published=published))
+    rows = -(-(enough - size * len(passages)) // first.sums.shape[1])
+    return Noise(number, tuple(passages), taller_table(first, max(0, rows)))
+
+
+def taller_table(passage: Passage, rows: int) -> NDArray[np.int64]:
+    """The noise of a table with so many rows and no users, in steps, for the query and the cost of a release."""
+    if rows == 0:
+        return np.empty((0, passage.sums.shape[1]), np.int64)
+    door = Door(Budget.of_cost(2 * passage.cost))
+    table = door.release(replace(passage.query, n_items=rows), (), passage.cost)
+    return np.rint(table / passage.record.step).astype(np.int64)
+
+
+def pooled(noises: Sequence[Noise]) -> Scores:
+    """The scores of all releases."""
+    return np.concatenate([noise.scores.ravel() for noise in noises])

@@ -1,0 +1,237 @@
+"""Where noise comes from: keys, words, who paid for them, and what other processes draw."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.audit.recording import Passage, Run
+from dpals.audit.report import Check
+from dpals.release import randomness
+from dpals.release.accounting import Budget, PrivacyBudgetExceeded
+from dpals.release.contribution import Query
+from dpals.release.ledger import SEEDED, Ledger
+from dpals.release.mechanism import Door
+from dpals.release.randomness import NoiseStream
+
+_KEY_BYTES = 32
+
+
+@dataclass(eq=False)
+class Watch:
+    """What was seen of all streams while a watch was on.
+
+    Attributes
+    ----------
+    from_system
+        Every string of bytes that the operating system gave out.
+    unpaid
+        Streams that no spend stands for.
+    owed
+        Spends for which no stream was opened.
+    late
+        How often words were drawn from the stream of an earlier spend.
+    """
+
+    keys: list[bytes] = field(default_factory=list)
+    from_system: set[bytes] = field(default_factory=set)
+    words: list[NDArray[np.uint64]] = field(default_factory=list)
+    spends: int = 0
+    unpaid: int = 0
+    owed: int = 0
+    late: int = 0
+
+
+@contextmanager
+def watched_streams() -> Iterator[Watch]:
+    """Watch keys, words and spends of every stream and ledger of this process.
+
+    Examples
+    --------
+    >>> with watched_streams() as watch:
+    ...     words = NoiseStream().words(5)
+    >>> len(watch.keys), len(np.concatenate(watch.words)), watch.unpaid
+    (1, 5, 1)
+    """
+    watch = Watch()
+    paid_by: dict[int, int] = {}  # stream: number of its spend
+    real_start, real_words, real_spend = NoiseStream._start, NoiseStream.words, Ledger.spend
+
+    def start(stream: NoiseStream, key: bytes) -> None:
+        watch.keys.append(key)
+        paid = watch.owed > 0
+        watch.owed, watch.unpaid = watch.owed - paid, watch.unpaid + (not paid)
+        paid_by.pop(id(stream), None)
+        if paid:
+            paid_by[id(stream)] = watch.spends
+        real_start(stream, key)
+
+    def words(stream: NoiseStream, count: int) -> NDArray[np.uint64]:
+        watch.late += paid_by.get(id(stream), watch.spends) != watch.spends
+        watch.words.append(real_words(stream, count))
+        return watch.words[-1]
+
+    def spend(ledger: Ledger, *arguments: Any, **named: Any) -> None:
+        real_spend(ledger, *arguments, **named)
+        watch.spends, watch.owed = watch.spends + 1, watch.owed + 1
+
+    with (
+        patch.object(NoiseStream, "_start", start),
+        patch.object(NoiseStream, "words", words),
+        patch.object(Ledger, "spend", spend),
+        patch.object(randomness, "os", _OperatingSystem(watch.from_system)),
+    ):
+        yield watch
+
+
+class _OperatingSystem:
+    """The module ``os``, but every string of bytes that it returns is remembered."""
+
+    def __init__(self, given: set[bytes]) -> None:
+        self._given = given
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(os, name)
+
+        def call(*arguments: Any) -> Any:
+            result = real(*arguments)
+            if isinstance(result, bytes):
+                self._given.add(result)
+            return result
+
+        return call if callable(real) else real
+
+
+def check_no_reuse(watch: Watch) -> Check:
+    """No word twice, and every stream under a key of its own."""
+    words = np.concatenate([np.empty(0, np.uint64), *watch.words])
+    repeated = len(words) - len(np.unique(words))
+    foreign = sum(key not in watch.from_system or len(key) != _KEY_BYTES for key in watch.keys)
+    again = len(watch.keys) - len(set(watch.keys))
+    return Check(
+        "no random bits are used twice: not in a release, between releases, fits or doors",
+        "passed" if not (repeated or foreign or again) else "failed",
+        f"{len(words):,} words of 64 bits, {repeated:,} of them seen before; {len(watch.keys):,} streams, {again:,} "
+        f"under the key of another, {foreign:,} not under 256 bits of the operating system",
+    )
+
+
+def check_paid_first(watch: Watch, free_streams: int, passage: Passage) -> Check:
+    """Every stream was opened after its own spend was recorded; only `free_streams` draw no noise and need none."""
+    unpaid = watch.unpaid - free_streams
+    shared = max(watch.owed, watch.late)
+    refused, drawn = _drawn_without_ledger(passage)
+    return Check(
+        "every release pays first, and then opens a stream of its own",
+        "passed" if unpaid == shared == drawn == 0 and refused else "failed",
+        f"{watch.spends:,} spends; {unpaid:,} streams were opened before their spend was recorded, {shared:,} "
+        f"releases had no stream of their own; where a ledger refuses the spend, "
+        f"{'numbers are published all the same' if not refused else f'{drawn} streams are opened'}",
+    )
+
+
+class _RefusingLedger(Ledger):
+    def spend(self, dataset: str, purpose: str, cost: int, receipt: str = "") -> None:  # noqa: ARG002, as of a ledger
+        raise PrivacyBudgetExceeded("this ledger takes no spend")
+
+
+def _drawn_without_ledger(passage: Passage) -> tuple[bool, int]:
+    """Whether a release ends where its ledger refuses the spend, and how many streams it opened by then."""
+    with watched_streams() as watch:
+        try:
+            Door(Budget.of_cost(2 * passage.cost), _RefusingLedger()).release(passage.query, (), passage.cost)
+        except PrivacyBudgetExceeded:
+            return True, len(watch.keys)
+    return False, len(watch.keys)
+
+
+def check_labels(secure: Run, seeded: Run) -> Check:
+    """The statement says of secure noise that it is private and of seeded noise that it is not; the ledger too."""
+    problems = []
+    if not secure.estimator.privacy.is_private:
+        problems.append("the statement calls secure noise not private")
+    if seeded.estimator.privacy.is_private:
+        problems.append("the statement calls noise from a known seed private")
+    if any(_marks(secure)):
+        problems.append("the ledger marks secure noise as seeded")
+    if not all(_marks(seeded)):
+        problems.append("the ledger does not mark noise from a known seed")
+    return Check(
+        "noise from a known seed is called not private, all other noise private",
+        "failed" if problems else "passed",
+        "; ".join(problems) or f"statements of two fits, {len(_marks(secure) + _marks(seeded))} spends in ledgers",
+    )
+
+
+def _marks(run: Run) -> list[bool]:
+    """For each spend of a run, whether it is marked as seeded."""
+    entries = [entry for door in run.doors for entry in door.ledger.entries()]
+    return [entry.purpose.endswith(SEEDED) for entry in entries if entry.kind == "spend"]
+
+
+_OTHER_PROCESS = """
+import json, os, sys
+from dpals.release.accounting import Budget
+from dpals.release.contribution import Query
+from dpals.release.mechanism import Door
+from dpals.release.randomness import NoiseStream
+
+query, cost = Query("noise of another process", 4, 1.0), 2**60
+
+def told(work):
+    try:
+        work()
+        return "worked"
+    except RuntimeError:
+        return "refused"
+
+def tell(**facts):
+    print(json.dumps(facts))
+    sys.stdout.flush()
+
+door, stream = Door(Budget.of_cost(4 * cost)), NoiseStream()
+tell(noise=door.release(query, (), cost).ravel().tolist())
+if hasattr(os, "fork"):
+    child = os.fork()
+    if child == 0:
+        tell(stream=told(lambda: stream.words(4)), door=told(lambda: door.release(query, (), cost)))
+        tell(noise=Door(Budget.of_cost(4 * cost)).release(query, (), cost).ravel().tolist())
+        os._exit(0)
+    os.waitpid(child, 0)
+    tell(noise=door.release(query, (), cost).ravel().tolist())
+"""
+
+
+def other_processes() -> list[subprocess.Popen[str]]:
+    """Two fresh processes that release noise, for `check_processes`, which waits for them."""
+    paths = os.pathsep.join(path for path in sys.path if path)
+    command = [sys.executable, "-W", "ignore", "-c", _OTHER_PROCESS]
+    environment = {**os.environ, "PYTHONPATH": paths}
+    return [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+
+
+def check_processes(started: Sequence[subprocess.Popen[str]]) -> Check:
+    """The other processes and their children draw noise of their own; what the children inherit refuses to work."""
+    question = "other processes draw other noise, and a forked one cannot repeat its parent's"
+    told = [json.loads(line) for process in started for line in process.communicate()[0].splitlines()]
+    if any(process.returncode for process in started):
+        return Check(question, "inconclusive", "another process failed; run the audit where Python can start some")
+    here = Door(Budget.of_cost(2**62)).release(Query("noise of this process", 4, 1.0), (), 2**60)
+    noise = [*here.ravel().tolist(), *(number for facts in told for number in facts.get("noise", []))]
+    inherited = [facts[kind] for facts in told if "door" in facts for kind in ("stream", "door")]
+    working = sum(answer == "worked" for answer in inherited)
+    repeated = len(noise) - len(set(noise))
+    return Check(
+        question,
+        "passed" if repeated == working == 0 else "failed",
+        f"{len(noise)} numbers of 3 processes and {len(inherited) // 2} children, {repeated} of them twice; "
+        f"{len(inherited)} streams and doors used after a fork, {working} of them still worked",
+    )

@@ -1,0 +1,249 @@
+"""The level that looks at noise: sound noise passes, and every way to spoil it that is planted here is noticed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dpals
+from dpals.audit import noise, surprise
+from dpals.audit.data import odd_people
+from dpals.audit.noise import audit_noise
+from dpals.audit.noise_samples import due_weights
+from dpals.audit.recording import recorded
+from dpals.audit.report import Check
+from dpals.audit.streams import (
+    check_paid_first,
+    watched_streams,
+)
+from dpals.audit.surprise import enough_for_half_variance
+from dpals.release import mechanism
+from dpals.release.contribution import Query
+from dpals.release.mechanism import Door
+from dpals.release.randomness import InsecureSeededStream, NoiseStream, rounded_gaussian
+from dpals.release.statement import Statement
+
+RATED = odd_people(40, 40, implicit=False).ratings()
+LIKED = odd_people(40, 40, implicit=True).ratings()
+
+
+def search(**arguments):
+    return dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, 1.0, **{"tries": 3, **arguments})
+
+
+@pytest.fixture(autouse=True)
+def no_bad_luck(monkeypatch):
+    """Noise is secure, so these tests could fail by chance: far less often than audits may."""
+    monkeypatch.setattr(surprise, "RISK", 1e-8)
+
+
+@pytest.fixture
+def no_processes(monkeypatch):
+    """Other processes do not depend on the method and take long: they have tests of their own."""
+    monkeypatch.setattr(noise, "other_processes", list)
+    monkeypatch.setattr(noise, "check_processes", lambda _: Check("other processes", "passed", "not started"))
+
+
+def failures(level):
+    return {check.question for check in level.checks if check.verdict == "failed"}
+
+
+def fails(level, part):
+    return any(part in question for question in failures(level))
+
+
+@pytest.mark.usefixtures("no_processes")
+@pytest.mark.parametrize(
+    ("method", "ratings"),
+    [
+        (dpals.GlobalMean(), RATED),
+        (dpals.ItemMean(epsilon=20.0), RATED),
+        (dpals.DPSVD(), RATED),
+        (dpals.DPFrankWolfe(), RATED),
+        (dpals.DPALS(), LIKED),
+        (dpals.Popularity(epsilon=0.01), LIKED),
+        (search(), RATED),
+        (search(tries=1.5, distribution="poisson"), RATED),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_sound_methods_pass(method, ratings):
+    level = audit_noise(method, ratings, samples=6_000)
+    assert (level.number, level.name) == (2, "noise")
+    assert level.verdict == "passed", [check for check in level.checks if check.verdict != "passed"]
+    assert level.facts["numbers"] >= 6_000
+    assert level.facts["variance_over_stated"] == pytest.approx(1, abs=0.11)
+
+
+def test_a_method_that_releases_nothing_has_no_noise():
+    level = audit_noise(dpals.UserMean(), RATED)
+    assert [check.question for check in level.checks] == ["nothing is released, so there is no noise"]
+    assert level.verdict == "passed"
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_too_few_numbers_are_inconclusive_and_the_detail_says_how_many_would_do(monkeypatch):
+    level = audit_noise(dpals.GlobalMean(), RATED, samples=50)
+    assert level.verdict == "inconclusive"
+    (check,) = [check for check in level.checks if check.verdict == "inconclusive"]
+    enough = enough_for_half_variance(surprise.limit_for(5))
+    assert f"{enough:,} of each would" in check.detail
+    assert audit_noise(dpals.GlobalMean(), RATED, samples=enough).verdict == "passed"
+    halve(monkeypatch)
+    assert fails(audit_noise(dpals.GlobalMean(), RATED, samples=2 * enough), "stated variance")
+
+
+def halve(monkeypatch):
+    def too_small(stream, rows, variance, weights):
+        return rounded_gaussian(stream, rows, variance // 2, weights)
+
+    monkeypatch.setattr(mechanism, "rounded_gaussian", too_small)
+
+
+def halve_one_release(monkeypatch):
+    def too_small_for_the_mean(stream, rows, variance, weights):
+        return rounded_gaussian(stream, rows, variance // (2 if len(weights) == 2 else 1), weights)
+
+    monkeypatch.setattr(mechanism, "rounded_gaussian", too_small_for_the_mean)
+
+
+def forget_weights(monkeypatch):
+    def unweighted(stream, rows, variance, weights):
+        return rounded_gaussian(stream, rows, variance, np.where(weights == 2, 4, weights))
+
+    monkeypatch.setattr(mechanism, "rounded_gaussian", unweighted)
+
+
+def think_that_other_weights_are_due(monkeypatch):
+    monkeypatch.setattr(
+        Query, "coordinate_weights", property(lambda query: np.full(len(due_weights(query)), 2, np.int64))
+    )
+
+
+def draw_uniformly(monkeypatch):
+    def uniform(stream, rows, variance, weights):
+        words = stream.words(rows * len(weights)).reshape(rows, -1)
+        return np.rint((words / 2.0**64 - 0.5) * np.sqrt(12 * variance / weights)).astype(np.int64)
+
+    monkeypatch.setattr(mechanism, "rounded_gaussian", uniform)
+
+
+def cut_tails(monkeypatch):
+    def cut(stream, rows, variance, weights):
+        most = (4 * np.sqrt(variance / weights)).astype(np.int64)
+        return np.clip(rounded_gaussian(stream, rows, variance, weights), -most, most)
+
+    monkeypatch.setattr(mechanism, "rounded_gaussian", cut)
+
+
+def drop_low_bits(monkeypatch):
+    monkeypatch.setattr(mechanism, "rounded_gaussian", lambda *arguments: rounded_gaussian(*arguments) & ~3)
+
+
+def flip_signs(monkeypatch):
+    monkeypatch.setattr(mechanism, "rounded_gaussian", lambda *arguments: abs(rounded_gaussian(*arguments)))
+
+
+def repeat_rows(monkeypatch):
+    monkeypatch.setattr(
+        mechanism,
+        "rounded_gaussian",
+        lambda stream, rows, *rest: np.repeat(rounded_gaussian(stream, -(-rows // 2), *rest), 2, axis=0)[:rows],
+    )
+
+
+def add_to_floats(monkeypatch):
+    def floats(door, query, grid, record, offers, receipt=""):
+        sums = door._exact_sums(query, grid, offers)
+        added = rounded_gaussian(door._pay(record, receipt), len(sums), record.variance, query.coordinate_weights)
+        return (sums * grid.step + added * grid.step) / grid.step
+
+    monkeypatch.setattr(Door, "_draw", floats)
+
+
+def use_one_stream(monkeypatch):
+    pay = Door._pay
+
+    def known(door, *arguments):
+        pay(door, *arguments)
+        return InsecureSeededStream(0, release=0)
+
+    monkeypatch.setattr(Door, "_pay", known)
+
+
+def share_a_stream(monkeypatch):
+    pay, shared = Door._pay, []
+
+    def sharing(door, *arguments):
+        shared.append(pay(door, *arguments))
+        return shared[0]
+
+    monkeypatch.setattr(Door, "_pay", sharing)
+
+
+def seed_every_door(monkeypatch):
+    made = Door.__init__
+
+    def seeded(door, *arguments, **named):
+        made(door, *arguments, **named)
+        door.insecure_seed = door.insecure_seed or 0
+
+    monkeypatch.setattr(Door, "__init__", seeded)
+
+
+def draw_before_paying(monkeypatch):
+    pay = Door._pay
+
+    def early(door, *arguments):
+        NoiseStream().words(1)
+        return pay(door, *arguments)
+
+    monkeypatch.setattr(Door, "_pay", early)
+
+
+def always_state_privacy(monkeypatch):
+    honest = Statement.of
+    monkeypatch.setattr(
+        Statement, "of", lambda *arguments, **named: replace(honest(*arguments, **named), is_private=True)
+    )
+
+
+@pytest.mark.usefixtures("no_processes")
+@pytest.mark.parametrize(
+    ("plant", "method", "noticed_by"),
+    [
+        (halve, dpals.GlobalMean(), "stated variance"),
+        (halve_one_release, dpals.ItemMean(), "stated variance"),
+        (forget_weights, dpals.DPSVD(), "stated variance"),
+        (think_that_other_weights_are_due, dpals.ItemMean(), "stated variance"),
+        (draw_uniformly, dpals.ItemMean(), "Gaussian"),
+        (cut_tails, dpals.GlobalMean(), "tails"),
+        (drop_low_bits, dpals.ItemMean(), "last 8 bits"),
+        (flip_signs, dpals.ItemMean(), "sign"),
+        (repeat_rows, dpals.ItemMean(), "independent"),
+        (add_to_floats, dpals.GlobalMean(), "whole steps"),
+        (use_one_stream, dpals.GlobalMean(), "used twice"),
+        (use_one_stream, dpals.DPFrankWolfe(), "independent"),
+        (seed_every_door, dpals.GlobalMean(), "used twice"),
+        (draw_before_paying, dpals.GlobalMean(), "pays first"),
+        (share_a_stream, dpals.ItemMean(), "pays first"),
+        (always_state_privacy, dpals.GlobalMean(), "known seed"),
+    ],
+)
+def test_spoilt_noise_is_noticed(monkeypatch, plant, method, noticed_by):
+    plant(monkeypatch)
+    assert fails(audit_noise(method, RATED, samples=6_000), noticed_by)
+
+
+def test_early_words_of_a_search_are_not_taken_for_those_that_draw_its_tries(monkeypatch):
+    draw_before_paying(monkeypatch)
+    with watched_streams() as watch:
+        run = recorded(search(), RATED)
+    assert check_paid_first(watch, 1, run.passages[0]).verdict == "failed"
+
+
+def test_weights_are_those_of_upper_triangles():
+    for dimension in (1, 2, 7):
+        triangle = (2 - np.eye(dimension, dtype=int))[np.triu_indices(dimension)]
+        assert due_weights(Query("Gram matrix", 1, 1.0, "symmetric", dimension)).tolist() == triangle.tolist()
+    assert due_weights(Query("means", 1, 1.0, "vector", 2, weights=(3, 1))).tolist() == [3, 1]
