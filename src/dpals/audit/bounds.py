@@ -32,8 +32,8 @@ def mu_at_least(false_alarms: int, absent: int, misses: int, present: int, confi
     """What mu must at least be if an attack was wrong so many times about so many who were absent and present.
 
     Under mu-Gaussian-DP every attack has Phi^-1(1 - false alarms) - Phi^-1(misses) <= mu (Dong, Roth & Su 2022). As
-    in Nasr et al. (2023), both rates are replaced by upper confidence bounds. To exceed mu, one of them must be wrong by
-    more than what the other is on the safe side: for two rates alike that is far less likely than 1 - confidence.
+    in Nasr et al. (2023), both rates are replaced by upper confidence bounds. To exceed mu, one of them must be wrong,
+    by more than what the other is on the safe side: for two rates alike that is far less likely than 1 - confidence.
 
     Examples
     --------

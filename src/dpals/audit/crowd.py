@@ -63,46 +63,71 @@ class Crowd:
 
     def projections(self, table: Floats) -> Floats:
         """The inner product of what was published, in steps, with what each canary would have added."""
-        groups, items, _, _ = self.known.shape
+        groups, items, lanes, _ = self.known.shape
+        if lanes == 1 and table.shape[1] == self.columns.shape[1]:  # nothing to pick out
+            result: Floats = np.einsum("gk,gk->g", table.reshape(groups, -1), self.known.reshape(groups, -1))
+            return result
         own = table.reshape(groups, items, -1)[:, :, self.columns]
-        product: Floats = np.einsum("gilk,gilk->gl", own, self.known)
-        return product.reshape(-1)[: len(self.squares)]
+        result = np.einsum("gilk,gilk->gl", own, self.known)
+        return result.reshape(-1)[: len(self.squares)]
 
 
-def scores(parts: Sequence[Part], canaries: int, door_class: type[Door] = Door) -> tuple[Floats, Floats, float]:
-    """Scores of about so many canaries, half of them absent and half present, and how much of mu they could reach.
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores of canaries that were absent and present, and the mu that those present could reach."""
+
+    absent: Floats
+    present: Floats
+    reach: float
+
+
+def scores(parts: Sequence[Part], canaries: int, door_class: type[Door] = Door) -> dict[str, Scored]:
+    """Scores of about so many canaries, half of them present: by everything that is released, and by each form of it.
 
     Each batch goes through doors of its own, with the costs of the recorded releases. The score is the logarithm of
-    the likelihood ratio of everything that was published about the canary, scaled so that it is N(0, 1) for absent
-    ones and N(mu, 1) for present ones, if noise is what the records say.
+    the likelihood ratio of what was published about the canary, scaled so that it is N(0, 1) for absent ones and
+    N(mu, 1) for present ones, if noise is what the records say. Everything together is called ``all``.
     """
-    absent, present, reached = [], [], 0.0
+    seen: dict[str, list[Scored]] = {}
     for wide, size, count in _batches(parts, canaries):
-        crowds = {_key(p): crowd_of(p, size, wide) for part in parts for p in part.passages}
+        crowds: dict[Key, Crowd] = {}
+        for passage in (passage for part in parts for passage in part.passages):
+            if _key(passage) not in crowds:
+                crowds[_key(passage)] = crowd_of(passage, size, wide)
         here = _takes_part(size)
         for _ in range(count):
-            projections, squares = np.zeros(size), np.zeros(size)
-            for part in parts:
-                door = door_class(part.budget, quiet=True)
-                for passage in part.passages:
-                    crowd = crowds[_key(passage)]
-                    query = replace(passage.query, n_items=crowd.rows)
-                    published = door.release(query, crowd.offer, passage.cost)
-                    record = door.releases[-1]
-                    projections += crowd.projections(published / record.step) / record.variance
-                    squares += crowd.squares / record.variance
-            score = projections / np.sqrt(squares)
-            absent.append(score[~here])
-            present.append(score[here])
-            reached += float(np.sqrt(squares[here]).sum())
-    members = np.concatenate(present)
-    return np.concatenate(absent), members, reached / len(members)
+            by_form = _evidence(parts, crowds, size, door_class)
+            together = np.sum(list(by_form.values()), axis=0)
+            for name, (projections, squares) in {"all": together, **by_form}.items():
+                roots = np.sqrt(squares)
+                score = projections / roots
+                seen.setdefault(name, []).append(Scored(score[~here], score[here], float(roots[here].mean())))
+    return {name: _joined(batches) for name, batches in seen.items()}
+
+
+def _evidence(parts: Sequence[Part], crowds: dict[Key, Crowd], size: int, door_class: type[Door]) -> dict[str, Floats]:
+    """Inner products of published and known numbers, over the variance, and squared norms over it, for each form."""
+    found: dict[str, Floats] = {}
+    for part in parts:
+        door = door_class(part.budget, quiet=True)
+        for passage in part.passages:
+            crowd = crowds[_key(passage)]
+            published = door.release(replace(passage.query, n_items=crowd.rows), crowd.offer, passage.cost)
+            record = door.releases[-1]
+            sums = found.setdefault(passage.query.form, np.zeros((2, size)))
+            sums += np.stack([crowd.projections(published / record.step), crowd.squares]) / record.variance
+    return found
+
+
+def _joined(batches: list[Scored]) -> Scored:
+    absent, present = (np.concatenate([getattr(one, side) for one in batches]) for side in ("absent", "present"))
+    return Scored(absent, present, sum(one.reach * len(one.present) for one in batches) / len(present))
 
 
 def crowd_of(passage: Passage, size: int, wide: bool) -> Crowd:
     """Canaries for a release: along one axis, along all with equal weight, or anywhere, on one item or on several.
 
-    Half of them are at the bound, the others far above it, so that the door has to scale them down. They are chosen
+    A quarter of them is at the bound, the others far above it, so that the door has to scale them down. They are chosen
     as integers on the grid and offered a quarter of a step beyond, so that what they add is known without the door.
     """
     query, number = passage.query, np.arange(size)
@@ -165,7 +190,7 @@ def _offer(
         np.arange(here.sum() + 1) * items, own_items[here].reshape(-1).astype(np.int32), int(own_items[-1, -1]) + 1
     )
     chance = hashed_uniform(20, np.arange(size))[:, None]
-    louder = np.where(chance < 0.5, 1, np.where(chance < 0.7, 3, np.where(chance < 0.9, 50, 1)))
+    louder = np.where(chance < 0.25, 1, np.where(chance < 0.5, 3, np.where(chance < 0.9, 50, 1)))
     most = 2.0**MAX_BOUND_BITS / np.maximum(np.abs(coefficients).max(axis=1, keepdims=True), 1)
     louder = np.minimum(louder, np.maximum(most, 1))  # beyond it the door cuts each number by itself
     longer = np.where(chance < 0.9, 1, 1.5)
@@ -180,10 +205,10 @@ def _offer(
 def _directions(seed: int, size: int, width: int) -> Floats:
     """Vectors of length 1: along an axis, along all axes alike, or anywhere."""
     number, place = np.arange(size)[:, None], np.arange(width)[None, :]
-    kind = np.floor(3 * hashed_uniform(seed, number))
+    chance = hashed_uniform(seed, number)
     axis = np.floor(width * hashed_uniform(seed + 1, number)) == place
     normal = hashed_normal(seed + 2, number, place)
-    vectors = np.where(kind == 0, axis, np.where(kind == 1, np.sign(normal), normal))
+    vectors = np.where(chance < 0.2, axis, np.where(chance < 0.7, np.sign(normal), normal))
     result: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return result
 
