@@ -33,7 +33,7 @@ QUICK, QUICKER = 3000, 1000
 
 
 def quicker_audit(name):
-    """With a large epsilon few runs tell much: mu is about 0.9, and the bound 0.07 below it with a deviation of 0.013."""
+    """With a large epsilon few runs do: mu is about 0.9, and the bound 0.07 below it with a deviation of 0.013."""
     method, ratings = SUBJECTS[name]
     return audit_canary(copy.copy(method).set_params(epsilon=4.0), ratings, runs=QUICKER).verdict
 

@@ -129,7 +129,7 @@ def _form_checks(parts: list[Part], scored: dict[str, Scored]) -> list[Check]:
         found = _proved(alone, mu)
         if found > mu or _telling(alone, mu):
             verdict: Verdict = "failed" if found > mu else "passed"
-            detail = f"{len(passages)} releases: mu at least {found:.4f}, claimed {mu:.4f}"
+            detail = f"mu at least {found:.4f}, claimed {mu:.4f}; number of releases: {len(passages)}"
             checks.append(Check(f"releases of {_FORMS[form]} alone tell no more than they cost", verdict, detail))
     return checks
 

@@ -181,7 +181,7 @@ def _check_other_losses() -> Check:
     worst = int(np.argmax(shares))
     mu, delta, name, mean = settings[worst]
     detail = (
-        f"{len(settings)} settings; at most {shares[worst]:.1%} of delta is needed, at mu {mu:g}, delta {delta:g} and "
+        f"{len(settings)} settings; at most {shares[worst]:.3g} times delta is needed, at mu {mu:g}, delta {delta:g} and "
         f"{mean:g} tries on average ({name})"
     )
     verdict = _covered(shares[worst], 1.0)
