@@ -181,8 +181,8 @@ def _check_other_losses() -> Check:
     worst = int(np.argmax(shares))
     mu, delta, name, mean = settings[worst]
     detail = (
-        f"{len(settings)} settings; at most {shares[worst]:.3g} times delta is needed, at mu {mu:g}, delta {delta:g} and "
-        f"{mean:g} tries on average ({name})"
+        f"{len(settings)} settings; at most {shares[worst]:.3g} times delta is needed, at mu {mu:g}, delta {delta:g} "
+        f"and {mean:g} tries on average ({name})"
     )
     verdict = _covered(shares[worst], 1.0)
     return Check("what is promised for searches covers their exact loss at other settings too", verdict, detail)
