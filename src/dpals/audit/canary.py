@@ -1,0 +1,143 @@
+"""Level 3, worst case: how well do releases give away a user who reaches every bound?"""
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpals.audit.bounds import Scores, epsilon_of_scores, expected_mu_at_least, mu_at_least, trials_to_refute
+from dpals.audit.crowd import Part, Scored, parts_of, scores
+from dpals.audit.recording import checked_subject, recorded
+from dpals.audit.report import Check, Curve, Level, Verdict
+from dpals.audit.search_canary import search_checks
+from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.private_search import PrivateSearch
+from dpals.ratings import Ratings
+from dpals.release.accounting import attack_power, mu_of
+from dpals.release.mechanism import Door
+from dpals.release.statement import Statement
+
+PER_PAIR = 20
+"""Canaries on each side of a pair. With 100,000 pairs the bound on mu is then within 3 % of what is claimed."""
+
+_FORMS = {"scalar": "numbers", "vector": "vectors", "symmetric": "matrices"}
+
+
+def audit_canary(estimator: PrivateEstimator, ratings: Ratings, runs: int = 100_000) -> Level:
+    """Recognise users who reach every bound, and compare with what the statement claims.
+
+    The method is trained once, to see what it releases. Then canaries go through the real door, with the same
+    queries, costs and secure noise: in each of `runs` pairs there are 20 who take part and 20 who do not, many pairs
+    in one release (see `dpals.audit.crowd`). An attacker who knows exactly what a canary would add scores them by
+    their likelihood ratio, which no attack can beat. From how often that is wrong follows a lower bound on mu. Where
+    to draw the line is settled beforehand, halfway between absent and present.
+
+    Parameters
+    ----------
+    estimator
+        The method, with its settings.
+    ratings
+        Simulated data to train on.
+    runs
+        Number of pairs.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> from dpals.audit.data import odd_people
+    >>> level = audit_canary(dpals.GlobalMean(epsilon=1.0), odd_people(40, 40, implicit=False).ratings(), runs=1000)
+    >>> level.verdict
+    'passed'
+    """
+    subject = checked_subject(estimator)
+    run = recorded(subject, ratings, insecure_seed=None)
+    if isinstance(subject, PrivateSearch):
+        while not run.doors:  # it can happen that a search makes no try
+            run = recorded(subject, ratings, insecure_seed=None)
+    statement = run.model.privacy
+    assert statement is not None
+    parts = parts_of(run, n_doors=2 if statement.selection else None)
+    if not any(part.passages for part in parts):
+        return _nothing_released(statement)
+    if statement.selection is None:
+        assert statement.mu is not None
+        return _recognised(parts, statement, statement.mu, runs, subject.door_class)
+    level = _recognised(parts, statement, statement.selection.mu, runs, subject.door_class)
+    checks, epsilon = search_checks(statement, runs, subject.door_class)
+    facts = {**level.facts, "epsilon_at_least": epsilon}
+    return Level(3, "canary", (*level.checks, *checks), facts, level.curves)
+
+
+def _nothing_released(statement: Statement) -> Level:
+    detail = f"nothing was released, and epsilon {statement.epsilon:g} is claimed"
+    facts = {"mu_claimed": statement.mu or 0.0, "mu_at_least": 0.0, "epsilon_claimed": statement.epsilon}
+    facts |= {"epsilon_at_least": 0.0, "pairs": 0.0, "canaries": 0.0}
+    return Level(3, "canary", (Check("no release can give anyone away", "passed", detail),), facts)
+
+
+def _recognised(parts: list[Part], statement: Statement, mu: float, runs: int, door_class: type[Door]) -> Level:
+    """What canaries prove about releases for which this mu is claimed: those of a fit, or of one try."""
+    scored = scores(parts, 2 * PER_PAIR * runs, door_class)
+    everything = scored.pop("all")
+    absent, present = everything.absent, everything.present
+    found = _proved(everything, mu)
+    epsilon = epsilon_of_scores(absent, present, lambda t: (ndtr(t), ndtr(t - mu)), statement.delta)
+    facts = {
+        "mu_claimed": mu,
+        "mu_at_least": found,
+        "share": found / mu,
+        "epsilon_claimed": statement.epsilon,
+        "epsilon_at_least": epsilon,
+        "pairs": float(runs),
+        "canaries": float(len(present)),
+    }
+    what = "releases" if statement.selection is None else "the releases of one try"
+    question = f"{what} tell no more about a user at every bound than claimed"
+    detail = (
+        f"mu at least {found:.4f}, claimed {mu:.4f}; epsilon at least {epsilon:.3f}, claimed {statement.epsilon:.3f}; "
+        f"{runs:,} pairs with {len(present):,} canaries present and {len(absent):,} absent, at "
+        f"{everything.reach / mu:.2%} of mu"
+    )
+    if found > mu or epsilon > statement.epsilon:
+        check = Check(question, "failed", detail)
+    elif _telling(everything, mu):
+        check = Check(question, "passed", detail)
+    else:
+        needed = -(-trials_to_refute(mu, everything.reach / mu) // PER_PAIR)
+        check = Check(question, "inconclusive", f"{detail}; {needed:,} pairs would do")
+    return Level(3, "canary", (check, *_form_checks(parts, scored)), facts, _curves(absent, present, mu))
+
+
+def _proved(scored: Scored, mu: float) -> float:
+    """The lower bound on mu, with the line halfway between absent and present as claimed."""
+    alarms, misses = int(np.sum(scored.absent > mu / 2)), int(np.sum(scored.present <= mu / 2))
+    return mu_at_least(alarms, len(scored.absent), misses, len(scored.present))
+
+
+def _telling(scored: Scored, mu: float) -> bool:
+    """Whether noise half as large as claimed should have been noticed."""
+    return expected_mu_at_least(scored.reach, mu / 2, len(scored.present), noise=0.5) > mu
+
+
+def _form_checks(parts: list[Part], scored: dict[str, Scored]) -> list[Check]:
+    """Each form of release by itself, so that a mistake in one does not hide behind the others.
+
+    Forms with so small a part of the cost that these runs tell nothing about them are left out.
+    """
+    checks = []
+    for form, alone in scored.items() if len(scored) > 1 else ():
+        passages = [passage for part in parts for passage in part.passages if passage.query.form == form]
+        mu = mu_of(sum(passage.record.cost for passage in passages))
+        found = _proved(alone, mu)
+        if found > mu or _telling(alone, mu):
+            verdict: Verdict = "failed" if found > mu else "passed"
+            detail = f"mu at least {found:.4f}, claimed {mu:.4f}; number of releases: {len(passages)}"
+            checks.append(Check(f"releases of {_FORMS[form]} alone tell no more than they cost", verdict, detail))
+    return checks
+
+
+def _curves(absent: Scores, present: Scores, mu: float) -> tuple[Curve, Curve]:
+    """What was recognised at 61 lines between the scores, and the most that the promise allows."""
+    lines = np.linspace(4.0, -4.0, 61)
+    alarms, hits = (1 - np.searchsorted(np.sort(side), lines) / len(side) for side in (absent, present))
+    seen = Curve("canary at every bound", "attack", tuple(alarms.tolist()), tuple(hits.tolist()))
+    allowed = tuple(attack_power(mu, rate) for rate in seen.false_alarms)
+    return seen, Curve("what the promise allows", "limit", seen.false_alarms, allowed)
