@@ -115,13 +115,13 @@ def _double(door_class: type[Door], run: Run, script: Sequence[Passage] | None) 
             run.doors.append(self)
 
         def _exact_sums(self, query: Query, grid: Grid, offers: Iterable[Offer]) -> NDArray[np.int64]:
-            sums = super()._exact_sums(query, grid, offers)
+            sums: NDArray[np.int64] = super()._exact_sums(query, grid, offers)
             self.last_sums = sums.copy()
             return sums
 
         def release(self, query: Query, offers: Offer | Iterable[Offer], cost: int) -> NDArray[np.float64]:
             blocks = (offers,) if isinstance(offers, Offer) else tuple(offers)
-            published = super().release(query, blocks, cost)
+            published: NDArray[np.float64] = super().release(query, blocks, cost)
             number = len(run.passages)
             if script is not None and number < len(script) and script[number].published.shape == published.shape:
                 published = script[number].published.copy()
