@@ -43,7 +43,8 @@ quality: install ## accuracy against our goals, about an hour
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/pooled_quality.py
 
-mutants: install ## plant bugs that would break privacy; every one must be caught
+mutants: install ## plant bugs that would break privacy; the audit and the tests must catch every one
+	$(BIN)/dpals audit --level 5
 	$(BIN)/python tests/privacy/mutants.py
 
 clean: ## remove what make made

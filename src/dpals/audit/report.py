@@ -2,6 +2,7 @@
 
 import html
 import json
+import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -9,6 +10,9 @@ from typing import Any, Literal
 from dpals.release.statement import page
 
 Verdict = Literal["passed", "failed", "inconclusive"]
+
+_WIDTH, _MARGIN = 110, 14
+_INDENT = " " * (_MARGIN + 2)
 
 
 @dataclass(frozen=True)
@@ -94,11 +98,15 @@ class Report:
     @property
     def conclusion(self) -> str:
         """The verdict in a sentence."""
-        return {
-            "passed": "The promise held in everything that was tried.",
-            "failed": "THE PROMISE IS BROKEN.",
-            "inconclusive": "Nothing was found, but too little was tried to say that the promise holds.",
-        }[self.verdict]
+        failed, silent = (
+            ", ".join(str(level.number) for level in self.levels if level.verdict == verdict)
+            for verdict in ("failed", "inconclusive")
+        )
+        if failed:
+            return f"THE PROMISE IS BROKEN: see level {failed}."
+        if silent:
+            return f"Nothing was found, but level {silent} could not have found anything: that is no proof."
+        return "The promise held in everything that was tried."
 
     @property
     def claim(self) -> str:
@@ -110,7 +118,9 @@ class Report:
         lines = [f"Audit of {self.method}", f"on {self.data}. Claimed: {self.claim}."]
         for level in self.levels:
             lines += ["", f"Level {level.number}, {level.name}: {level.verdict}"]
-            lines += [f"  {check.verdict:12}  {check.question} ({check.detail})" for check in level.checks]
+            for check in level.checks:
+                lines.append(f"  {check.verdict:{_MARGIN}}{check.question}")
+                lines += textwrap.wrap(check.detail, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
         return "\n".join([*lines, "", self.conclusion])
 
     def to_json(self) -> str:

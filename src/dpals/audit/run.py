@@ -1,5 +1,6 @@
 """An audit from beginning to end: what is claimed, the levels that were asked for, one report."""
 
+import inspect
 from collections.abc import Callable, Iterable
 
 from dpals.audit.canary import audit_canary
@@ -75,7 +76,7 @@ def run_audit(
         found.append(_level(number, estimator, ratings, implicit, runs, quick))
     epsilon, delta, mu = _claim(estimator, ratings)
     data = "simulated implicit feedback" if implicit else "simulated ratings"
-    return Report(repr(estimator), data, epsilon, delta, mu, tuple(found))
+    return Report(_described(estimator), data, epsilon, delta, mu, tuple(found))
 
 
 def _level(
@@ -107,3 +108,14 @@ def _claim(estimator: PrivateEstimator, ratings: Ratings) -> tuple[float, float,
         parameters = estimator.get_params()
         return parameters["epsilon"], parameters["delta"], None
     return statement.epsilon, statement.delta, statement.mu
+
+
+def _described(estimator: PrivateEstimator) -> str:
+    """The method as one would write it, without arguments that are as they are anyway."""
+    usual = {name: item.default for name, item in inspect.signature(type(estimator)).parameters.items()}
+    arguments = ", ".join(
+        f"{name}={value!r}"
+        for name, value in estimator.get_params().items()
+        if name in ("epsilon", "delta") or repr(value) != repr(usual[name])
+    )
+    return f"{type(estimator).__name__}({arguments})"
