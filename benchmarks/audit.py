@@ -14,9 +14,7 @@ from dpals.cli.methods import METHODS
 
 SETTINGS = {"epsilon": 1.0, "delta": 1e-6}
 IMPLICIT = ("PooledDPALS", "DPALS", "AdaDPALS", "Popularity")
-HEADER = (
-    "| method | data | replay | noise | canary | mu at least / claimed | epsilon at least | one run | right guesses |"
-)
+COLUMNS = ("method", "data", "replay", "noise", "canary", "mu at least / claimed", "epsilon at least", "one run")
 
 
 def subjects():
