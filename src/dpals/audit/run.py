@@ -1,7 +1,7 @@
 """An audit from beginning to end: what is claimed, the levels that were asked for, one report."""
 
-import inspect
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from dpals.audit.canary import audit_canary
 from dpals.audit.data import fitting, odd_people, takes_ratings
@@ -22,7 +22,8 @@ LEVELS = {
     4: "one run: attacks on the published model",
     5: "planted bugs: does this audit notice mistakes",
 }
-_PEOPLE = 40
+_PEOPLE = 3000
+"""Enough for methods that choose their rank to choose one at epsilon 1."""
 
 
 def run_audit(
@@ -85,7 +86,7 @@ def _level(
     """One level with as much effort as was asked for."""
     try:
         if number == 1:
-            return audit_replay(estimator, implicit, people=12 if quick else _PEOPLE)
+            return audit_replay(estimator, implicit, people=12 if quick else 40)
         if number == 2:
             return audit_noise(estimator, ratings, samples=20_000 if quick else 200_000)
         if number == 3:
@@ -110,12 +111,15 @@ def _claim(estimator: PrivateEstimator, ratings: Ratings) -> tuple[float, float,
     return statement.epsilon, statement.delta, statement.mu
 
 
-def _described(estimator: PrivateEstimator) -> str:
+def _described(estimator: Any) -> str:
     """The method as one would write it, without arguments that are as they are anyway."""
-    usual = {name: item.default for name, item in inspect.signature(type(estimator)).parameters.items()}
-    arguments = ", ".join(
-        f"{name}={value!r}"
+    try:
+        usual = type(estimator)().get_params()
+    except TypeError:  # some arguments must be given
+        usual = {}
+    shown = {
+        name: _described(value) if hasattr(value, "get_params") else repr(value)
         for name, value in estimator.get_params().items()
-        if name in ("epsilon", "delta") or repr(value) != repr(usual[name])
-    )
-    return f"{type(estimator).__name__}({arguments})"
+        if name in ("epsilon", "delta") or repr(value) != repr(usual.get(name))
+    }
+    return f"{type(estimator).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
