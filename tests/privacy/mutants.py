@@ -1,8 +1,8 @@
 """Plant bugs that would break the promise, one at a time, and see that some test catches each.
 
 Run by ``make mutants``, after ``dpals audit --level 5``, which does the same with the audit. The bugs are those of
-``dpals/audit/bugs.toml``: each changes a copy of the source, and the tests named beside it must then fail (and pass on the
-unchanged copy). A bug that survives fails the run.
+``dpals/audit/bugs.toml``: each changes a copy of the source, and the tests named beside it must then fail (and pass on
+the unchanged copy). A bug that survives fails the run.
 """
 
 import os

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpals.audit.report import Check, Level
+from dpals.audit.report import LEVELS, Check, Level
 from dpals.errors import InputError
 
 _SOURCE = Path(__file__).resolve().parents[1]
@@ -151,6 +151,7 @@ def _audited(bug: Bug, level: int, folder: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(done.stdout)["levels"][0]
     except (ValueError, LookupError):
-        last = done.stderr.strip().splitlines()[-1:] or ["no output"]
-        raise RuntimeError(f"the audit of a copy with {bug.name!r} did not run: {last[0]}") from None
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        check = {"question": "the audit comes to its end", "verdict": "failed", "detail": last}
+        return {"name": LEVELS[level], "checks": [check]}
     return found

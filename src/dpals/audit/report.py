@@ -11,6 +11,8 @@ from dpals.release.statement import page
 
 Verdict = Literal["passed", "failed", "inconclusive"]
 
+LEVELS = {1: "replay", 2: "noise", 3: "canary", 4: "one run", 5: "planted bugs"}
+
 _WIDTH, _MARGIN = 110, 14
 _INDENT = " " * (_MARGIN + 2)
 

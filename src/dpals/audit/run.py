@@ -10,18 +10,11 @@ from dpals.audit.one_run import audit_one_run
 from dpals.audit.planted_bugs import audit_planted_bugs
 from dpals.audit.recording import TrainingFailed, checked_subject, recorded
 from dpals.audit.replay import audit_replay
-from dpals.audit.report import Check, Level, Report
+from dpals.audit.report import LEVELS, Check, Level, Report
 from dpals.methods.estimator import PrivateEstimator
 from dpals.ratings import Ratings
 from dpals.release.accounting import PrivacyBudgetExceeded
 
-LEVELS = {
-    1: "replay: neighbouring data sets, release by release",
-    2: "noise: is it what it should be, and never the same twice",
-    3: "canary: a user who reaches every bound",
-    4: "one run: attacks on the published model",
-    5: "planted bugs: does this audit notice mistakes",
-}
 _PEOPLE = 3000
 """Enough for methods that choose their rank to choose one at epsilon 1."""
 
@@ -95,8 +88,7 @@ def _level(
             return audit_one_run(estimator, implicit, canaries=500 if quick else 2_000)
         return audit_planted_bugs(quick)
     except (TrainingFailed, PrivacyBudgetExceeded) as problem:
-        name = LEVELS[number].split(":")[0]
-        return Level(number, name, (Check("the method can be trained", "failed", str(problem)),))
+        return Level(number, LEVELS[number], (Check("the method can be trained", "failed", str(problem)),))
 
 
 def _claim(estimator: PrivateEstimator, ratings: Ratings) -> tuple[float, float, float | None]:

@@ -71,7 +71,8 @@ def command(
     if output is not None and output.suffix != ".html":
         raise click.BadParameter(f"{output.name!r} must end in .html", param_hint="-o")
     estimator = _subject(levels, model, method, epsilon, delta, settings)
-    from dpals.audit.run import LEVELS, run_audit
+    from dpals.audit.report import LEVELS
+    from dpals.audit.run import run_audit
 
     console = messages(quiet)
     with console.status("...") as status:
