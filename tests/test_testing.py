@@ -110,7 +110,7 @@ def test_a_sound_method_passes():
         (Normalised, "failed +what a user offers depends on nobody else"),
         (Frequent, "failed +the published model depends on the data through releases only"),
         (Twice, "failed +releases, ledger and statement agree"),
-        (Dear, "failed +the method can be trained .*PrivacyBudgetExceeded"),
+        (Dear, r"failed +the method can be trained\s+training ended with PrivacyBudgetExceeded"),
         (Adaptive, "failed +number, shape, bound, noise and cost of releases"),
     ],
 )

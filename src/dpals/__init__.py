@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpals import datasets as datasets
     from dpals import simulate as simulate
+    from dpals import testing as testing
     from dpals.errors import InputError as InputError
     from dpals.io import read_ratings as read_ratings
     from dpals.methods.ada_dpals import AdaDPALS as AdaDPALS
@@ -73,6 +74,7 @@ _HOMES = {
     "load": "dpals.model",
     "read_ratings": "dpals.io",
     "simulate": "dpals.simulate",
+    "testing": "dpals.testing",
 }
 
 __all__ = sorted(_HOMES)
