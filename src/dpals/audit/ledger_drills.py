@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,7 +14,7 @@ from dpals.checkpoint import Checkpoint
 from dpals.files import draft
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded
 from dpals.release.contribution import Offer, Pattern, Query
-from dpals.release.ledger import Ledger, LedgerDamaged
+from dpals.release.ledger import _GENESIS, Ledger, LedgerDamaged, _chain
 from dpals.release.mechanism import Door, Release
 
 _BUDGET = Budget(epsilon=1.0, delta=1e-5)
@@ -26,45 +27,45 @@ def ledger_breaches() -> Iterator[str]:
         folder = Path(name)
         if not is_refused(PrivacyBudgetExceeded, lambda: _spend_twice(folder / "small.db")):
             yield "the ledger lets a data set's budget be spent twice"
-        if not is_refused(LedgerDamaged, lambda: _open_changed(folder / "changed.db")):
+        changes = (partial(_open_changed, folder / "changed.db", with_head) for with_head in (False, True))
+        if not all(is_refused(LedgerDamaged, change) for change in changes):
             yield "a ledger in which a cost was changed is trusted"
         with Ledger(folder / "ledger.db")._transaction() as (connection, _):
             if connection.execute("PRAGMA synchronous").fetchone() != (3,):
                 yield "a spend may be lost when the power fails"
         if _draft_stays(folder / "checkpoint"):
             yield "numbers that were never published stay in the checkpoint after a crash"
-    ledger = Ledger()
-    _release(ledger)
+    ledger, lost = Ledger(), _Memory()
+    _release(ledger, _Memory())
     if ledger.published(f"{_Memory.run}/1") is None:
         yield "numbers leave the door before the ledger knows them"
-    if not is_refused(RuntimeError, lambda: _release(ledger)):
+    if not is_refused(RuntimeError, lambda: _release(ledger, lost)) or lost.given:
         yield "numbers that were published and lost are drawn again for free"
     if not is_refused(RuntimeError, lambda: _publish_twice(Ledger())):
         yield "two tables are published under one spend"
 
 
 class _Memory:
-    """Keeps released tables, as a checkpoint does."""
+    """A checkpoint that counts the tables that it is given, and loses them."""
 
     run = "drill"
 
     def __init__(self) -> None:
-        self.tables: dict[int, NDArray[np.int64]] = {}
+        self.given = 0
 
     def recall(self, number: int, record: Release) -> NDArray[np.int64] | None:  # noqa: ARG002
-        return self.tables.get(number)
+        return None
 
     def keep(self, number: int, record: Release, table: NDArray[np.int64]) -> None:  # noqa: ARG002
-        self.tables[number] = table.copy()
+        self.given += 1
 
     def drop(self, number: int) -> None:
-        self.tables.pop(number, None)
+        pass
 
 
-def _release(ledger: Ledger) -> None:
-    """A release of a run whose checkpoint is empty, as after a loss."""
+def _release(ledger: Ledger, keeper: _Memory) -> None:
     offer = Offer(Pattern.one_item(2), np.ones(2))
-    Door(_BUDGET, ledger, _DATASET, keeper=_Memory()).release(Query("drill", 1, 1.0), offer, _BUDGET.cost)
+    Door(_BUDGET, ledger, _DATASET, keeper=keeper).release(Query("drill", 1, 1.0), offer, _BUDGET.cost)
 
 
 def _spend_twice(path: Path) -> None:
@@ -74,8 +75,9 @@ def _spend_twice(path: Path) -> None:
         Ledger(path).spend(_DATASET, purpose, _BUDGET.cost)
 
 
-def _open_changed(path: Path) -> None:
-    """Change a cost, with everything else as it was, and open the ledger again."""
+def _open_changed(path: Path, with_head: bool) -> None:
+    """Change a cost, and perhaps the head to go with it, with everything else as it was; then open the ledger again."""
+    path.unlink(missing_ok=True)
     Ledger(path).spend(_DATASET, "drill", 1000)
     connection = sqlite3.connect(path, isolation_level=None)
     schema = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
@@ -83,6 +85,9 @@ def _open_changed(path: Path) -> None:
     for name, _ in triggers:
         connection.execute(f"DROP TRIGGER {name}")
     connection.execute("UPDATE entries SET content = replace(content, '1000', '1')")
+    if with_head:
+        (content,) = connection.execute("SELECT content FROM entries").fetchone()
+        connection.execute("UPDATE head SET hash = ?", (_chain(_GENESIS, 0, content),))
     for _, sql in triggers:
         connection.execute(sql)
     connection.close()
