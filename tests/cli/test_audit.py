@@ -50,6 +50,23 @@ def test_a_model_is_audited_with_its_own_settings(folder):
     assert "ItemMean(epsilon=0.5, delta=1e-06, residual_bound=0.3)" in result.stdout
 
 
+def test_settings_can_come_from_a_file(tmp_path):
+    file = tmp_path / "settings.json"
+    file.write_text('{"method": "ItemMean", "epsilon": 2, "delta": 1e-06}')
+    result = run("audit", file, "--level", 3, "--quick")
+    assert result.returncode == 0
+    assert "ItemMean(epsilon=2, delta=1e-06)" in result.stdout
+    for content, words in {
+        '{"method": "Magic"}': "Magic",
+        '{"method": "ItemMean", "rank": 3}': "rank",
+        "rank = 3": "no JSON file of a method's settings",
+        "[1]": "no JSON file of a method's settings",
+        '{"method": "ALS"}': "ALS is not private",
+    }.items():
+        file.write_text(content)
+        refused(run("audit", file), words)
+
+
 def test_models_that_promise_nothing_are_refused(folder, tmp_path):
     dpals.ALS(rank=2, steps=1).fit(RATINGS).save(folder)
     refused(run("audit", folder), "is not private: it promises nothing", code=2)

@@ -15,7 +15,7 @@ _SEARCH = "search"
 
 
 @click.command("audit")
-@click.argument("model", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("model", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--method",
     metavar="NAME",
@@ -54,7 +54,8 @@ def command(
 ) -> None:
     """Try to break the privacy promise of a method, on simulated data, and say what was found.
 
-    Give MODEL to audit the method that trained it, with its settings, or --method and --epsilon.
+    Give MODEL to audit the method that trained it, with its settings, or --method and --epsilon. In place of the
+    model's folder, MODEL may be a JSON file of settings such as {"method": "DPALS", "epsilon": 1, "rank": 8}.
 
     \b
     dpals audit model --quick
@@ -124,14 +125,22 @@ def _subject(
     return checked_subject(estimator_of(method, epsilon, delta, settings))
 
 
-def _of_model(folder: Path) -> "Estimator":
-    """The method that trained a model, with its settings."""
+def _of_model(path: Path) -> "Estimator":
+    """The method that trained a model, or is described in a file, with its settings."""
+    from dpals.errors import InputError
     from dpals.methods.settings import estimator_from
     from dpals.model import load
 
-    model = load(folder)
+    if path.is_file():
+        import json
+
+        try:
+            return estimator_from(json.loads(path.read_bytes()))
+        except ValueError as problem:
+            raise InputError(f"{path} is no JSON file of a method's settings: {problem}") from problem
+    model = load(path)
     if model.privacy is None:
-        raise click.UsageError(f"the model in {folder} is not private: it promises nothing that could be audited")
+        raise click.UsageError(f"the model in {path} is not private: it promises nothing that could be audited")
     if not model.privacy.is_private:
-        raise click.UsageError(f"the model in {folder} was trained with a known seed: its statement says NOT PRIVATE")
+        raise click.UsageError(f"the model in {path} was trained with a known seed: its statement says NOT PRIVATE")
     return estimator_from(model.settings)

@@ -43,17 +43,22 @@ def estimator_from(settings: Mapping[str, Any] | None) -> "Estimator":
             "this model does not say how it was trained: it was made by an older version of dpals or by a method of "
             "your own"
         )
+    if not isinstance(settings, Mapping):
+        raise InputError(f"settings name a method and its arguments, and are not {settings!r}")
     name = settings.get("method")
     method = _method_named(name)
     if method is None:
-        raise InputError(f"this model was trained by {name!r}, which is no method of this version of dpals")
+        raise InputError(f"{name!r} is no method of this version of dpals")
     arguments = {argument: value for argument, value in settings.items() if argument != "method"}
     for argument, value in arguments.items():
         if argument not in method._parameter_names():
-            raise InputError(f"this model was trained by {name} with {argument!r}, which this version does not know")
+            raise InputError(f"{name} of this version of dpals has no argument {argument!r}")
         if isinstance(value, Mapping) and isinstance(value.get("method"), str):  # in a grid it would be a list
             arguments[argument] = estimator_from(value)
-    return method(**arguments)
+    try:
+        return method(**arguments)
+    except TypeError as problem:
+        raise InputError(f"{name} lacks an argument: {problem}") from problem
 
 
 class _NotPlainError(Exception):
