@@ -43,7 +43,8 @@ def test_the_copy_is_what_runs(tmp_path):
     assert str(tmp_path) in done.stdout
 
 
-def test_what_notices_a_mistake_is_reported_and_what_is_not_noticed_fails():
+def test_what_notices_a_mistake_is_reported_and_what_is_not_noticed_fails(monkeypatch):
+    monkeypatch.setattr(planted_bugs, "_LEVELS", (1,))
     (mean,) = (bug for bug in BUGS if bug.name == "a release outside the door")
     level = audit_planted_bugs(bugs=[mean, Bug("harmless", mean.method, (), (HARMLESS,))])
     sound, caught, survived = level.checks

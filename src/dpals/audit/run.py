@@ -30,6 +30,13 @@ def run_audit(
 ) -> Report:
     """Audit a private method, on simulated data.
 
+    ==========================================  =========================================================
+    a method that is not private                InputError
+    with insecure_seed                          InputError: it is not private
+    no ``insecure_seed``, a door of its own     InputError: it cannot be audited
+    too few runs to show anything               the verdict is ``inconclusive``, never ``passed``
+    ==========================================  =========================================================
+
     Parameters
     ----------
     estimator
@@ -44,13 +51,6 @@ def run_audit(
         Less of everything: under a minute, without level 5.
     before_level
         Called with the number of each level before it begins.
-
-    ==========================================  =========================================================
-    a method that is not private                InputError
-    with insecure_seed                          InputError: it is not private
-    no ``insecure_seed``, a door of its own     InputError: it cannot be audited
-    too few runs to show anything               the verdict is ``inconclusive``, never ``passed``
-    ==========================================  =========================================================
 
     Examples
     --------
