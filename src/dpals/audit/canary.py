@@ -1,5 +1,7 @@
 """Level 3, worst case: how well do releases give away a user who reaches every bound?"""
 
+import math
+
 import numpy as np
 from scipy.special import ndtr
 
@@ -15,8 +17,8 @@ from dpals.release.accounting import attack_power, mu_of
 from dpals.release.mechanism import Door
 from dpals.release.statement import Statement
 
-PER_PAIR = 20
-"""Canaries on each side of a pair. With 100,000 pairs the bound on mu is then within 3 % of what is claimed."""
+_FEWEST, _MOST = 20, 100
+_FOR_MU_1 = 1.4
 
 _FORMS = {"scalar": "numbers", "vector": "vectors", "symmetric": "matrices"}
 
@@ -25,10 +27,10 @@ def audit_canary(estimator: PrivateEstimator, ratings: Ratings, runs: int = 100_
     """Recognise users who reach every bound, and compare with what the statement claims.
 
     The method is trained once, to see what it releases. Then canaries go through the real door, with the same
-    queries, costs and secure noise: in each of `runs` pairs there are 20 who take part and 20 who do not, many pairs
-    in one release (see `dpals.audit.crowd`). An attacker who knows exactly what a canary would add scores them by
-    their likelihood ratio, which no attack can beat. From how often that is wrong follows a lower bound on mu. Where
-    to draw the line is settled beforehand, halfway between absent and present.
+    queries, costs and secure noise: in each of `runs` pairs there are at least 20 who take part and as many who do not,
+    many pairs in one release (see `dpals.audit.crowd`). An attacker who knows exactly what a canary would add scores
+    them by their likelihood ratio, which no attack can beat. From how often that is wrong follows a lower bound on mu.
+    Where to draw the line is settled beforehand, halfway between absent and present.
 
     Parameters
     ----------
@@ -66,6 +68,19 @@ def audit_canary(estimator: PrivateEstimator, ratings: Ratings, runs: int = 100_
     return Level(3, "canary", (*level.checks, *checks), facts, level.curves)
 
 
+def canaries_per_pair(mu: float) -> int:
+    """So many on each side that 100,000 pairs should bring the bound on mu to 97.5 % of what is claimed or further.
+
+    For mu below 0.12 that would take too long, and the bound is further away.
+
+    Examples
+    --------
+    >>> canaries_per_pair(0.5), canaries_per_pair(0.2367)
+    (20, 25)
+    """
+    return min(_MOST, max(_FEWEST, math.ceil(_FOR_MU_1 / mu**2)))
+
+
 def _nothing_released(statement: Statement) -> Level:
     detail = f"nothing was released, and epsilon {statement.epsilon:g} is claimed"
     facts = {"mu_claimed": statement.mu or 0.0, "mu_at_least": 0.0, "epsilon_claimed": statement.epsilon}
@@ -75,7 +90,8 @@ def _nothing_released(statement: Statement) -> Level:
 
 def _recognised(parts: list[Part], statement: Statement, mu: float, runs: int, door_class: type[Door]) -> Level:
     """What canaries prove about releases for which this mu is claimed: those of a fit, or of one try."""
-    scored = scores(parts, 2 * PER_PAIR * runs, door_class)
+    each = canaries_per_pair(mu)
+    scored = scores(parts, 2 * each * runs, door_class)
     everything = scored.pop("all")
     absent, present = everything.absent, everything.present
     found = _proved(everything, mu)
@@ -101,7 +117,7 @@ def _recognised(parts: list[Part], statement: Statement, mu: float, runs: int, d
     elif _telling(everything, mu):
         check = Check(question, "passed", detail)
     else:
-        needed = -(-trials_to_refute(mu, everything.reach / mu) // PER_PAIR)
+        needed = -(-trials_to_refute(mu, everything.reach / mu) // each)
         check = Check(question, "inconclusive", f"{detail}; {needed:,} pairs would do")
     return Level(3, "canary", (check, *_form_checks(parts, scored)), facts, _curves(absent, present, mu))
 
