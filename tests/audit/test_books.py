@@ -6,10 +6,11 @@ import pytest
 from scipy.stats import norm
 
 import dpals
-from dpals.audit.books import disagreements, untrue_conversions
+from dpals.audit.books import disagreements, forgotten, untrue_conversions
 from dpals.audit.data import odd_people
 from dpals.audit.recording import recorded
 from dpals.release import accounting
+from dpals.release.statement import Statement
 
 RATINGS = odd_people(12, 40, implicit=False).ratings()
 SEARCH = dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, 2.0, tries=3)
@@ -26,11 +27,11 @@ def stated(run, **changes):
 
 @pytest.mark.parametrize("method", [dpals.ItemMean(2.0, 1e-5), dpals.UserMean(2.0, 1e-5), dpals.DPSGD(2.0), SEARCH])
 def test_sound_books_agree(method):
-    assert list(disagreements(run(method), 2.0)) == []
+    assert list(disagreements(run(method), 2.0, 1e-5)) == []
 
 
-def complaints(run, asked=2.0):
-    return "; ".join(disagreements(run, asked))
+def complaints(run, asked=2.0, delta=1e-5):
+    return "; ".join(disagreements(run, asked, delta))
 
 
 def test_a_release_that_is_not_in_the_statement():
@@ -60,7 +61,8 @@ def test_a_statement_that_promises_too_much():
     epsilon = some.model.privacy.epsilon
     assert "is not epsilon" in complaints(stated(run(), epsilon=epsilon * (1 - 1e-6)))
     assert "add up to" in complaints(stated(run(), mu=some.model.privacy.mu / 2))
-    assert "more than was asked for" in complaints(run(), asked=1.5)
+    assert "epsilon 2.0, more than was asked for, 1.5" in complaints(run(), asked=1.5)
+    assert "delta 1e-05, more than was asked for, 1e-06" in complaints(run(), delta=1e-6)
     assert "there is no statement" in complaints(type("Run", (), {"model": replace(some.model, privacy=None)}))
 
 
@@ -74,6 +76,43 @@ def test_a_try_that_costs_more_than_the_search_says():
         search = recorded(SEARCH, RATINGS)
     selection = search.model.privacy.selection
     assert "a try costs mu" in complaints(stated(search, selection=replace(selection, mu=selection.mu * 0.99)))
+
+
+def test_tries_that_cost_more_than_the_search_promises():
+    search = recorded(SEARCH, RATINGS)
+    selection = search.model.privacy.selection
+    found = complaints(stated(search, selection=replace(selection, mu=selection.mu * 1.01)))
+    assert "make epsilon 2.02" in found
+
+
+def test_numbers_that_are_printed_rounded_down(monkeypatch):
+    some = stated(run(), epsilon=1.23456789, mu=0.4)
+    assert "prints" not in complaints(some)
+    monkeypatch.setattr(Statement, "__str__", lambda _: "epsilon = 1.2345, delta = 1e-05, mu = 0.4")
+    found = complaints(some)
+    assert "prints epsilon as 1.2345, and it is 1.23456789" in found
+    assert "prints delta" not in found
+    monkeypatch.setattr(Statement, "__str__", lambda _: "about 1")
+    assert "prints mu as None" in complaints(some)
+
+
+@pytest.mark.parametrize("method", [dpals.ItemMean(2.0, 1e-5), dpals.UserMean(2.0, 1e-5)])
+def test_runs_in_one_ledger_add_up(method):
+    assert list(forgotten(method, RATINGS)) == []
+
+
+@pytest.mark.parametrize(
+    ("forget", "found"),
+    [
+        ({"dataset": "another"}, "is not recorded under that name"),
+        ({"dataset_mu": 0.3}, "less than all runs on the data add up to"),
+        ({"dataset_seeded": False}, "does not say whether runs on the data were seeded"),
+    ],
+)
+def test_a_statement_that_forgets_other_runs(monkeypatch, forget, found):
+    honest = Statement.of
+    monkeypatch.setattr(Statement, "of", lambda *some, **named: replace(honest(*some, **named), **forget))
+    assert found in "; ".join(forgotten(dpals.ItemMean(2.0, 1e-5), RATINGS))
 
 
 def test_conversions_on_the_wrong_side_are_noticed(monkeypatch):

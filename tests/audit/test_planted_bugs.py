@@ -54,8 +54,18 @@ def test_what_notices_a_mistake_is_reported_and_what_is_not_noticed_fails(monkey
     assert level.facts == {"bugs": 2, "caught": 1}
 
 
-def test_an_audit_that_does_not_come_to_its_end_is_no_sound_one(monkeypatch):
+def test_an_audit_that_does_not_come_to_its_end_has_noticed_nothing(monkeypatch):
     monkeypatch.setattr(planted_bugs, "_COMMAND", "raise SystemExit('broken for another reason')")
     level = audit_planted_bugs(bugs=[Bug("harmless", "item-mean", (), (HARMLESS,))])
-    assert level.verdict == "failed"
-    assert "broken for another reason" in level.checks[0].detail
+    assert [check.verdict for check in level.checks] == ["failed", "failed"]
+    assert all("did not come to its end: broken for another reason" in check.detail for check in level.checks)
+    assert level.facts["caught"] == 0
+
+
+def test_a_sound_copy_must_pass_and_not_just_not_fail(monkeypatch):
+    check = {"question": "enough runs", "verdict": "inconclusive", "detail": "more would do"}
+    monkeypatch.setattr(planted_bugs, "_audited", lambda *_: {"name": "canary", "checks": [check]})
+    sound, survived = audit_planted_bugs(bugs=[Bug("harmless", "item-mean", (), (HARMLESS,))]).checks
+    assert (sound.verdict, survived.verdict) == ("failed", "failed")
+    assert "enough runs (more would do)" in sound.detail
+    assert "not noticed" in survived.detail

@@ -13,6 +13,7 @@ from dpals.methods.estimator import PrivateEstimator
 from dpals.model import FactorModel
 from dpals.ratings import Ratings
 from dpals.release import accounting, selection
+from dpals.release.randomness import NoiseStream
 from dpals.release.statement import Statement
 
 Doubles = NDArray[np.float64]
@@ -73,6 +74,11 @@ def canary_ratings(canaries: int, items: NDArray[np.int64], n_items: int, each: 
     columns = items[chosen]
     rows = np.repeat(np.arange(canaries), each)
     return csr_array((values.ravel(), (rows, columns.ravel())), shape=(canaries, n_items))
+
+
+def coins(number: int) -> NDArray[np.bool_]:
+    """So many fair coins, which nobody can know before."""
+    return (NoiseStream().words(number) & np.uint64(1)).astype(bool)
 
 
 def rated(matrix: Any, implicit: bool) -> Ratings:

@@ -1,6 +1,8 @@
 """Are the releases, the ledger and the statement one and the same story, and is its end true?"""
 
+import copy
 import math
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -8,7 +10,9 @@ from typing import Any
 import mpmath
 
 from dpals.audit.recording import Passage, Run
-from dpals.release import accounting
+from dpals.methods.estimator import PrivateEstimator
+from dpals.ratings import Ratings
+from dpals.release import accounting, selection
 from dpals.release.ledger import Ledger
 from dpals.release.statement import Statement
 
@@ -16,13 +20,13 @@ _UNIT = Fraction(1, 2**accounting.COST_BITS)
 _DIGITS = 60
 
 
-def disagreements(run: Run, epsilon: float | None) -> Iterator[str]:
+def disagreements(run: Run, epsilon: float | None, delta: float) -> Iterator[str]:
     """Where the releases that were made are not those that were paid for and stated, or the end is not true.
 
     Parameters
     ----------
-    epsilon
-        What the method was told to keep to; None where it was given its noise.
+    epsilon, delta
+        What the method was told to keep to; an epsilon of None where it was given its noise.
     """
     statement = run.model.privacy
     if statement is None:
@@ -36,6 +40,19 @@ def disagreements(run: Run, epsilon: float | None) -> Iterator[str]:
         yield from _of_ledger(run, statement)
     if epsilon is not None and statement.epsilon > epsilon:
         yield f"the statement says epsilon {statement.epsilon}, more than was asked for, {epsilon}"
+    if statement.delta > delta:
+        yield f"the statement says delta {statement.delta}, more than was asked for, {delta}"
+    yield from _of_text(statement)
+
+
+def _of_text(statement: Statement) -> Iterator[str]:
+    """Numbers that were rounded down for people to read."""
+    text = str(statement)
+    for name in ("epsilon", "delta", "mu"):
+        value = getattr(statement, name)
+        printed = re.search(rf"\b{name} = ([\d.e+-]*\d)", text)
+        if value is not None and (printed is None or float(printed[1]) < value):
+            yield f"the statement prints {name} as {printed and printed[1]}, and it is {value}"
 
 
 def true_cost(passage: Passage) -> Fraction:
@@ -74,6 +91,10 @@ def _of_tries(run: Run, statement: Statement) -> Iterator[str]:
             spent = Fraction(0)
     if spent:
         yield "releases were made outside any try"
+    chosen = statement.selection
+    due = selection.epsilon(chosen.mu, statement.delta, selection.tries_of(chosen.distribution, chosen.tries))
+    if statement.epsilon < due * (1 - 1e-9):  # mu and epsilon of a search are both rounded to the safe side
+        yield f"tries of mu {chosen.mu} make epsilon {due}, and the statement says {statement.epsilon}"
 
 
 def _first_other(ones: list[str], others: list[str]) -> str:
@@ -108,3 +129,19 @@ def _true_delta(mu: float, epsilon: float) -> Any:
         mean, level = mpmath.mpf(mu), mpmath.mpf(epsilon)
         near, far = mean / 2 - level / mean, -mean / 2 - level / mean
         return mpmath.ncdf(near) - mpmath.exp(level) * mpmath.ncdf(far)
+
+
+def forgotten(estimator: PrivateEstimator, ratings: Ratings) -> Iterator[str]:
+    """What several runs on one data set, in one ledger, do not add up to."""
+    ledger, name = Ledger(), "people of an audit"
+    costs = Fraction(0)
+    for seed in (None, None, 1):
+        some = copy.deepcopy(estimator).set_params(insecure_seed=seed).fit(ratings, ledger=ledger, dataset=name)
+        statement = some.privacy
+        costs += sum((Fraction(one.bound**2, one.variance) for one in statement.releases), Fraction(0))
+        if statement.dataset != name or ledger.spent(name) * _UNIT < costs:
+            yield f"what is spent on {name!r} is not recorded under that name"
+        if statement.dataset_mu is None or Fraction(statement.dataset_mu) ** 2 < costs:
+            yield "the statement says less than all runs on the data add up to"
+        if statement.dataset_seeded != (seed is not None and bool(statement.releases)):
+            yield "the statement does not say whether runs on the data were seeded"

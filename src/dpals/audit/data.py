@@ -26,22 +26,25 @@ class Rows:
     values: NDArray[np.float64] | None
     n_items: int
 
-    def ratings(self, keep: NDArray[np.bool_] | slice = slice(None), declare_catalogue: bool = True) -> Ratings:
-        """The rows that are kept, as a method takes them."""
+    def ratings(self, keep: NDArray[np.bool_] | slice = slice(None), with_names: bool = False) -> Ratings:
+        """The rows that are kept, as a method takes them; with text for ids, in the same order, if they have names."""
         rated: dict[str, Any] = {}
         if self.values is not None:
             rated = {"values": self.values[keep], "rating_range": RANGE}
-        catalogue = range(self.n_items) if declare_catalogue else None
-        return Ratings.from_arrays(self.users[keep], self.items[keep], **rated, catalogue=catalogue)
+        users: Any = self.users[keep]
+        if with_names:
+            users = np.char.add("user ", np.char.zfill(users.astype(str), 9))
+        return Ratings.from_arrays(users, self.items[keep], **rated, catalogue=range(self.n_items))
 
 
-def odd_people(n_users: int, n_items: int, implicit: bool, seed: int = 0) -> Rows:
+def odd_people(n_users: int, n_items: int, implicit: bool, seed: int = 0, most_items: int | None = None) -> Rows:
     """People with very many, very few, extreme and repeated ratings, so that each of them can matter.
 
-    Some items hang on a single person. One row in twenty is there a second time, with another rating.
+    Some items hang on a single person. One row in twenty is there a second time, with another rating. Some people have
+    nearly all items, or `most_items`.
     """
     user, item = np.arange(n_users)[:, None], np.arange(n_items)[None, :]
-    activity = hashed_uniform(seed, user, np.array([[-1]])) ** 2
+    activity = hashed_uniform(seed, user, np.array([[-1]])) ** 2 * min(1.0, (most_items or n_items) / n_items)
     users, items = np.nonzero(hashed_uniform(seed, user, item) < np.maximum(activity, 1.5 / n_items))
     again = hashed_uniform(seed + 1, users, items) < 0.05
     users, items = (np.concatenate([column, column[again]]) for column in (users, items))

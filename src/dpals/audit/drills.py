@@ -12,13 +12,20 @@ from dpals.errors import InputError
 from dpals.kernels.hashing import hashed_normal
 from dpals.ratings import Ratings
 from dpals.release.accounting import COST_BITS, Budget, PrivacyBudgetExceeded
-from dpals.release.contribution import Grid, Offer, Pattern, Query, on_grid
+from dpals.release.contribution import MAX_BOUND_BITS, Grid, Offer, Pattern, Query, on_grid
 from dpals.release.mechanism import Door
 from dpals.release.sums import add_exactly, empty_sums
 
 _BUDGET = Budget(epsilon=1.0, delta=1e-5)
 _MOST_ITEMS = 3
 _EVERYONE = 40
+_OTHER_QUERIES = (
+    Query("drill with many numbers", 200, 1.0),
+    Query("drill with vectors", 200, 1.0, "vector", 3),
+    Query("drill with weighted vectors", 20, 1.0, "vector", 4, weights=(1, 2, 7, 2**20)),
+    Query("drill with matrices", 20, 1.0, "symmetric", 3),
+)
+"""Also for methods that do not use such releases, or too few items: others may."""
 
 
 def beyond_bounds(passages: Sequence[Passage]) -> Iterator[str]:
@@ -28,22 +35,28 @@ def beyond_bounds(passages: Sequence[Passage]) -> Iterator[str]:
     together. The bound is compared in Python's integers, which do not overflow.
     """
     for passage in _distinct(passages):
-        query = replace(passage.query, n_items=min(passage.query.n_items, _MOST_ITEMS))
-        record = passage.record
+        query, record = replace(passage.query, n_items=min(passage.query.n_items, _MOST_ITEMS)), passage.record
         if record.variance * passage.cost < record.bound**2 << COST_BITS:
             yield f"{query.purpose}: the noise is less than the cost allows"
         grid = Grid.of(query, round(math.log2(query.bound / record.step)) if query.bound else 0)
         if grid.bound != record.bound:
             yield f"{query.purpose}: the recorded bound is not the one that is enforced"
-        weights = query.coordinate_weights.astype(object)
-        offer = _loud_users(query, grid)
-        together, alone = _sums(offer, query, grid), [_sums(_one(offer, i), query, grid) for i in range(_EVERYONE)]
-        if not np.array_equal(together, sum(alone)):
-            yield f"{query.purpose}: the sum over users is not exact"
-        for user, sums in enumerate(alone):
-            if (sums**2 * weights).sum() > record.bound**2:
-                yield f"{query.purpose}: user {user} of the drill moves it beyond its bound"
-                break
+        yield from _beyond(query, grid, record.bound)
+    for query in _OTHER_QUERIES:
+        yield from _beyond(query, Grid.of(query, MAX_BOUND_BITS), 2**MAX_BOUND_BITS)
+
+
+def _beyond(query: Query, grid: Grid, bound: int) -> Iterator[str]:
+    """Users who move a release beyond its bound, and sums that are not exact."""
+    weights = query.coordinate_weights.astype(object)
+    offer = _loud_users(query, grid)
+    together, alone = _sums(offer, query, grid), [_sums(_one(offer, i), query, grid) for i in range(_EVERYONE)]
+    if not np.array_equal(together, sum(alone)):
+        yield f"{query.purpose}: the sum over users is not exact"
+    for user, sums in enumerate(alone):
+        if (sums**2 * weights).sum() > bound**2:
+            yield f"{query.purpose}: user {user} of the drill moves it beyond its bound"
+            break
 
 
 def _distinct(passages: Sequence[Passage]) -> list[Passage]:
@@ -94,7 +107,10 @@ def breaches() -> Iterator[str]:
     """What the door or the reading of data lets through and must refuse."""
     if not is_refused(ValueError, lambda: Pattern(np.array([0, 2]), np.array([1, 1]), 3)):
         yield "a user may name an item twice"
-    if not is_refused(ValueError, lambda: _release(_counts(2), _counts(2, first_user=1))):
+    blocks = _counts(2), _counts(2, first_user=2), _counts(2, first_user=1)
+    if not is_refused(ValueError, lambda: _release(*blocks)) or not is_refused(
+        ValueError, lambda: _release(*blocks[1:])
+    ):
         yield "a user may be in two blocks of one release"
     if not is_refused(ValueError, lambda: _release(Offer(Pattern.one_item(1), np.array([np.nan])))):
         yield "what users offer may be no number"

@@ -43,6 +43,10 @@ def ledger_breaches() -> Iterator[str]:
         yield "numbers that were published and lost are drawn again for free"
     if not is_refused(RuntimeError, lambda: _publish_twice(Ledger())):
         yield "two tables are published under one spend"
+    if not is_refused(RuntimeError, lambda: _pay_with_old_receipt(Ledger())):
+        yield "a receipt stands for a dearer release than it was paid for"
+    if not is_refused(PrivacyBudgetExceeded, lambda: _overspend_with_receipts(Ledger())):
+        yield "a run that can be resumed may exceed the data set's budget"
 
 
 class _Memory:
@@ -98,6 +102,17 @@ def _publish_twice(ledger: Ledger) -> None:
     ledger.spend(_DATASET, "drill", 1000, receipt="drill/1")
     for digest in ("one table", "another table"):
         ledger.publish(_DATASET, "drill/1", digest)
+
+
+def _pay_with_old_receipt(ledger: Ledger) -> None:
+    for cost in (1, 1000):
+        ledger.spend(_DATASET, "drill", cost, receipt="drill/1")
+
+
+def _overspend_with_receipts(ledger: Ledger) -> None:
+    ledger.declare(_DATASET, _BUDGET.epsilon, _BUDGET.delta)
+    for number in (1, 2):
+        ledger.spend(_DATASET, "drill", _BUDGET.cost, receipt=f"drill/{number}")
 
 
 def _draft_stays(folder: Path) -> bool:

@@ -24,7 +24,7 @@ BOUND = "moves beyond its bound"
 RECORD = "the releases differ in number, shape, bound, noise or cost"
 OFFERS = "what other users offer differs"
 MODEL = "the published model differs"
-LOG = "what is logged differs"
+LOG = "what is logged, warned of or printed differs"
 
 
 def differences(whole: Run, without: Run) -> Iterator[Difference]:
@@ -62,15 +62,16 @@ def used(one: Passage, other: Passage) -> float:
     return math.sqrt(Fraction(squared_distance(one, other), one.record.bound**2))
 
 
-_PARTS = ("items", "coefficients", "vectors")
+_PARTS = ("number of items of each user", "items", "coefficients", "vectors")
 
 
 def _rows(passage: Passage) -> tuple[NDArray[Any], ...]:
-    """What all users offer, in their order: items, coefficients and vectors."""
+    """What all users offer, in their order."""
+    counts = [np.diff(offer.pattern.indptr) for offer in passage.offers]
     items = [offer.pattern.items for offer in passage.offers]
     coefficients = [offer.coefficients for offer in passage.offers]
     vectors = [np.zeros((0, 1)) if offer.vectors is None else offer.vectors for offer in passage.offers]
-    return tuple(np.concatenate(part) if part else np.zeros(0) for part in (items, coefficients, vectors))
+    return tuple(np.concatenate(part) if part else np.zeros(0) for part in (counts, items, coefficients, vectors))
 
 
 def is_cut_out(before: NDArray[Any], after: NDArray[Any]) -> bool:
@@ -103,14 +104,10 @@ def _of_models(whole: Run, without: Run) -> Iterator[Difference]:
 
 
 def published(run: Run) -> dict[str, Any]:
-    """The model, its statement and fitted attributes such as a rank that was chosen, in a form that can be compared."""
-    model = {item.name: _exactly(getattr(run.model, item.name)) for item in fields(run.model)}
-    found = {
-        name: _exactly(value)
-        for name, value in vars(run.estimator).items()
-        if name.endswith("_") and not name.startswith("_") and name != "model_"
-    }
-    return {**model, **found}
+    """The model, its statement, those of each step, and what the method found, in a form that can be compared."""
+    given = {*run.estimator.get_params(), "model_", "door_class"}
+    found = {name: _exactly(value) for name, value in vars(run.estimator).items() if name not in given}
+    return {**_exactly(run.model), **found, "models of the steps": _exactly(run.steps)}
 
 
 def _exactly(value: Any) -> Any:

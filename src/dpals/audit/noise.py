@@ -14,6 +14,7 @@ from dpals.audit.streams import (
     check_no_reuse,
     check_paid_first,
     check_processes,
+    check_source,
     other_processes,
     watched_streams,
 )
@@ -79,6 +80,7 @@ def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 20
         *_check_bits(noises),
         _check_grid(list(dict.fromkeys(passages))),
         _check_independence(noises, runs),
+        check_source(passages[0]),
         check_no_reuse(watch),
         check_paid_first(watch, free_streams, passages[0]),
         check_processes(processes),

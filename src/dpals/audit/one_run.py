@@ -17,6 +17,7 @@ from dpals.audit.attacks import (
     Doubles,
     Promise,
     canary_ratings,
+    coins,
     fit_to_each,
     rated,
     right_guesses,
@@ -60,7 +61,7 @@ def audit_one_run(estimator: PrivateEstimator, implicit: bool = False, canaries:
     canaries
         How many canaries there are. With more of them, larger epsilons can be belied.
     seed
-        Of the simulated data and of the coins that decide who takes part. It has no part in the noise.
+        Of the simulated data. The coins that decide who takes part are tossed anew each time, like the noise.
 
     Examples
     --------
@@ -74,12 +75,9 @@ def audit_one_run(estimator: PrivateEstimator, implicit: bool = False, canaries:
         raise InputError(f"one run needs at least 100 canaries to say anything, not {canaries:,}")
     games = _canary_games(subject, implicit, canaries, seed)
     promise = games[0].promise
-    if promise.statement.epsilon == 0:
-        nothing = Check("what one run publishes", "passed", "nothing is released, so there is nothing to attack")
-        return Level(4, "one run", (nothing,), {"epsilon_claimed": 0.0, "epsilon_at_least": 0.0})
     canary_check, canary_facts = _judged_game(*games, canaries)
     people_check, people_facts, curves = _judged_people(*_people_attacks(subject, implicit, seed), promise)
-    return Level(4, "one run", (canary_check, people_check), canary_facts | people_facts, curves)
+    return Level(4, "one run", (canary_check, people_check), canary_facts | people_facts, curves, one_is_enough=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +99,7 @@ def _canary_games(estimator: PrivateEstimator, implicit: bool, canaries: int, se
     rare = by_count[: int(RARE_SHARE * n_items)]
     each = PAIRS_OF_A_CANARY if implicit else RATINGS_OF_A_CANARY
     all_canaries = canary_ratings(canaries, rare, n_items, each, seed)
-    is_in = hashed_uniform(seed + 4, np.arange(canaries)) < 0.5
+    is_in = coins(canaries)
     data, known = rated(vstack([people, all_canaries[is_in]]), implicit), rated(all_canaries, implicit)
 
     def game(method: PrivateEstimator) -> Attack:
@@ -139,7 +137,7 @@ def _judged_game(attack: Attack, twin: Attack, canaries: int) -> tuple[Check, di
     if needed > guesses:
         more = _canaries_needed(promise, 2 * canaries)
         return Check(question, "inconclusive", f"{detail}: not even right guesses alone could belie it; {more}"), facts
-    if of_twin < needed:
+    if of_twin < needed and claimed > 0:  # where nothing is released, there is no privacy to do without
         weak = f"{detail}: {needed:,} right guesses would belie it, and this attack has no such success without privacy"
         return Check(
             question, "inconclusive", f"{weak}; another number of canaries may help, and level 3 attacks harder"
@@ -181,7 +179,7 @@ def _people_attacks(estimator: PrivateEstimator, implicit: bool, seed: int) -> t
     everybody = movielens_like(PEOPLE, PEOPLE_ITEMS, PEOPLE_RATINGS, seed=seed).to_csr()
     luck = hashed_uniform(seed + 3, np.arange(PEOPLE))
     others, suspects = everybody[luck < 1 / 3], everybody[luck >= 1 / 3]
-    is_in = luck[luck >= 1 / 3] < 2 / 3
+    is_in = coins(suspects.shape[0])
     data, known = rated(suspects[is_in], implicit), rated(suspects, implicit)
     twin = without_privacy(estimator)
     usual = fit_to_each(trained(twin, rated(others, implicit)), known)
@@ -220,6 +218,8 @@ def _judged_people(attack: Attack, twin: Attack, promise: Promise) -> tuple[Chec
         verdict, detail = "failed", f"{detail}: {crossing}"
     elif not _crossing(sure, limit):
         verdict, detail = "inconclusive", f"{detail}: for so large an epsilon not even a sure attack would"
+    elif not _crossing(twin, limit) and promise.statement.epsilon > 0:
+        verdict, detail = "inconclusive", f"{detail}: it could not have shown anything"
     question = "people like any others are not recognised more often than the promise allows"
     return Check(question, verdict, detail), facts, (allowed, ours, reference)
 

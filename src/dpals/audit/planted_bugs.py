@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpals.audit.report import LEVELS, Check, Level
+from dpals.audit.report import Check, Level, Verdict
 from dpals.errors import InputError
 
 _SOURCE = Path(__file__).resolve().parents[1]
@@ -78,23 +78,13 @@ def audit_planted_bugs(quick: bool = False, bugs: Sequence[Bug] | None = None) -
         Which ones to plant; by default all of `known_bugs`.
     """
     chosen = [bug for bug in known_bugs() if bug.easy or not quick] if bugs is None else list(bugs)
-    subjects = sorted({(bug.method, bug.options) for bug in chosen})
+    sound = [
+        Bug("", method, (), (), options) for method, options in sorted({(bug.method, bug.options) for bug in chosen})
+    ]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        sound = list(pool.map(lambda subject: _caught_by(Bug("", subject[0], (), (), subject[1])), subjects))
-        caught = list(pool.map(_caught_by, chosen))
-    checks = [
-        Check(
-            f"{' '.join(subject[:1] + subject[1])} passes without a mistake",
-            "failed" if by else "passed",
-            by or "levels 1, 2 and 3",
-        )
-        for subject, by in zip(subjects, sound, strict=True)
-    ]
-    checks += [
-        Check(bug.name, "passed" if by else "failed", by or f"not noticed in an audit of {bug.method}")
-        for bug, by in zip(chosen, caught, strict=True)
-    ]
-    return Level(5, "planted bugs", tuple(checks), {"bugs": len(chosen), "caught": sum(map(bool, caught))})
+        checks = list(pool.map(_judged, [*sound, *chosen]))
+    caught = sum(check.verdict == "passed" for check in checks[len(sound) :])
+    return Level(5, "planted bugs", tuple(checks), {"bugs": len(chosen), "caught": caught})
 
 
 def copy_with(bug: Bug, folder: Path) -> None:
@@ -113,17 +103,34 @@ def copy_with(bug: Bug, folder: Path) -> None:
         (folder / "dpals" / file).write_text(text)
 
 
-def _caught_by(bug: Bug) -> str:
-    """Which level noticed a mistake, and what it noticed; empty where none did."""
+def _judged(bug: Bug) -> Check:
+    """Whether a mistake is noticed; or, if there is none, whether nothing is."""
+    subject = " ".join([bug.method, *bug.options])
+    try:
+        if bug.changes:
+            by = _caught_by(bug, ("failed",))
+            return Check(bug.name, "passed" if by else "failed", by or f"not noticed in an audit of {subject}")
+        by = _caught_by(bug, ("failed", "inconclusive"))
+        return Check(f"{subject} passes without a mistake", "failed" if by else "passed", by or "levels 1, 2 and 3")
+    except _CrashError as problem:
+        return Check(bug.name or subject, "failed", str(problem))
+
+
+def _caught_by(bug: Bug, verdicts: Sequence[Verdict]) -> str:
+    """Which level came to one of these verdicts, and why; empty where none did."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         copy_with(bug, folder)
         for number in _LEVELS:
             level = _audited(bug, number, folder)
-            failed = [check for check in level["checks"] if check["verdict"] == "failed"]
-            if failed:
-                return f"level {number}, {level['name']}: {failed[0]['question']} ({failed[0]['detail']})"
+            for check in level["checks"]:
+                if check["verdict"] in verdicts:
+                    return f"level {number}, {level['name']}: {check['question']} ({check['detail']})"
     return ""
+
+
+class _CrashError(Exception):
+    """The audit of a copy did not come to its end."""
 
 
 def _audited(bug: Bug, level: int, folder: Path) -> dict[str, Any]:
@@ -152,6 +159,5 @@ def _audited(bug: Bug, level: int, folder: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(done.stdout)["levels"][0]
     except (ValueError, LookupError):
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        check = {"question": "the audit comes to its end", "verdict": "failed", "detail": last}
-        return {"name": LEVELS[level], "checks": [check]}
+        raise _CrashError(f"level {level} of the audit of this copy did not come to its end: {last}") from None
     return found

@@ -1,9 +1,11 @@
 """A double of the door that writes down what goes through it, and can be told what to publish."""
 
 import copy
+import io
 import logging
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +51,7 @@ class Run:
     passages: list[Passage] = field(default_factory=list)
     doors: list[Door] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
+    steps: list[FactorModel] = field(default_factory=list)
     ledger: Ledger | None = None
     estimator: Any = None
 
@@ -75,12 +78,18 @@ def checked_subject(estimator: Any) -> PrivateEstimator:
 
 
 def recorded(
-    estimator: PrivateEstimator, ratings: Ratings, script: Sequence[Passage] | None = None, **changes: Any
+    estimator: PrivateEstimator,
+    ratings: Ratings,
+    script: Sequence[Passage] | None = None,
+    threads: int = 1,
+    **changes: Any,
 ) -> Run:
     """Train a copy of the estimator and record all of it.
 
     Parameters
     ----------
+    threads
+        How many to use.
     script
         The passages of another run: each release publishes what that run published. So both see the same releases,
         and everything that still differs between them depends on the data in another way.
@@ -91,10 +100,12 @@ def recorded(
     subject = copy.deepcopy(estimator).set_params(**changes)
     subject.door_class = _double(subject.door_class, run, script)
     run.estimator = subject
-    paid: dict[str, Any] = {} if isinstance(subject, PrivateSearch) else {"ledger": run.ledger}
+    told: dict[str, Any] = {}
+    if not isinstance(subject, PrivateSearch):  # which keeps its steps secret
+        told = {"ledger": run.ledger, "callbacks": [lambda step: run.steps.append(step.model)]}
     try:
-        with _logged(run.log):
-            subject.fit(ratings, options=Options(threads=1), **paid)
+        with _overheard(run.log):
+            subject.fit(ratings, options=Options(threads=threads), **told)
     except InputError:
         raise
     except Exception as problem:
@@ -132,19 +143,22 @@ def _double(door_class: type[Door], run: Run, script: Sequence[Passage] | None) 
 
 
 @contextmanager
-def _logged(lines: list[str]) -> Iterator[None]:
-    """Collect what the library logs."""
+def _overheard(lines: list[str]) -> Iterator[None]:
+    """Collect what the library logs, warns of and prints."""
 
     class Collector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             lines.append(record.getMessage())
 
-    logger, handler = logging.getLogger("dpals"), Collector()
+    logger, handler, printed = logging.getLogger("dpals"), Collector(), io.StringIO()
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
     try:
-        yield
+        with warnings.catch_warnings(record=True) as warned, redirect_stdout(printed), redirect_stderr(printed):
+            warnings.simplefilter("always")
+            yield
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
+        lines += [str(warning.message) for warning in warned] + printed.getvalue().splitlines()

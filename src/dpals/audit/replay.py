@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpals.audit import neighbours
-from dpals.audit.books import disagreements, untrue_conversions
+from dpals.audit.books import disagreements, forgotten, untrue_conversions
 from dpals.audit.data import Rows, fitting, odd_people
 from dpals.audit.drills import beyond_bounds, breaches
 from dpals.audit.ledger_drills import ledger_breaches
@@ -21,13 +21,15 @@ _SEED = 1
 _MUCH = 50.0
 _CROWD = 3001  # so many that products over all users are done in another order than over some
 _FEW = 7
+_MANY_ITEMS, _MOST_OF_CROWD = 1000, 100  # settings for large catalogues matter then
+_THREADS = 4
 _SHOWN = 3
 _QUESTIONS = {
     neighbours.BOUND: "no user moves a release by more than its bound",
     neighbours.RECORD: "number, shape, bound, noise and cost of releases do not depend on who is there",
     neighbours.OFFERS: "what a user offers depends on nobody else, to the last bit",
     neighbours.MODEL: "the published model depends on the data through releases only",
-    neighbours.LOG: "what is logged depends on the data through releases only",
+    neighbours.LOG: "what is logged or printed depends on the data through releases only",
 }
 
 
@@ -55,7 +57,8 @@ def audit_replay(estimator: PrivateEstimator, implicit: bool = False, people: in
     estimator = checked_subject(estimator)
     n_items = fitting(estimator, lambda size: odd_people(_FEW, size, implicit).ratings())
     rows = odd_people(people, n_items, implicit)
-    checks, facts = _checks(estimator, rows, odd_people(_CROWD, max(n_items, 150), implicit, seed=5))
+    crowd = odd_people(_CROWD, max(n_items, _MANY_ITEMS), implicit, seed=5, most_items=_MOST_OF_CROWD)
+    checks, facts = _checks(estimator, rows, crowd)
     return Level(1, "replay", tuple(checks), facts)
 
 
@@ -69,10 +72,11 @@ def _checks(estimator: PrivateEstimator, rows: Rows, crowd: Rows) -> tuple[list[
     n_users = len(np.unique(rows.users))
     scope = f"{2 * n_users} neighbours, release by release"
     checks = [_check(question, found[kind], scope) for kind, question in _QUESTIONS.items()]
-    asked = estimator.get_params().get("epsilon")
+    epsilon, delta = (estimator.get_params()[name] for name in ("epsilon", "delta"))
     checks += [
         _check("crowds add what their parts add", _of_parts(loud, crowd), f"{_CROWD:,} users in two parts"),
-        _check("releases, ledger and statement agree", disagreements(private, asked), f"epsilon {asked}"),
+        _check("releases, ledger and statement agree", disagreements(private, epsilon, delta), f"epsilon {epsilon}"),
+        _check("costs that depend on releases are promised as a whole", _of_adaptive(loud, rows), "several seeds"),
         _check("epsilon, delta and mu are converted safely", untrue_conversions(), "60 digits"),
         _check("the door scales everyone to the bound", beyond_bounds(passages), "every kind of release"),
         _check("the door refuses what it must", breaches(), "double users, items, rows and spends"),
@@ -81,6 +85,9 @@ def _checks(estimator: PrivateEstimator, rows: Rows, crowd: Rows) -> tuple[list[
     if isinstance(estimator, PrivateSearch):
         problems = _of_search(estimator, rows)
         checks.append(_check("a search gives away nothing but its result", problems, "several seeds"))
+    else:
+        problems = forgotten(estimator, rows.ratings())
+        checks.append(_check("runs on the same data add up", problems, "three runs in one ledger"))
     return checks, {"releases": len(private.passages), "neighbours": 2 * n_users, "largest_share_of_bound": largest}
 
 
@@ -112,10 +119,13 @@ def _check(question: str, problems: Iterable[str], scope: str) -> Check:
 
 
 def _of_parts(estimator: PrivateEstimator, crowd: Rows) -> Iterator[str]:
-    """Where what a crowd adds is not what a few of them and the others add, or they offer something else."""
-    whole = recorded(estimator, crowd.ratings(), insecure_seed=_SEED)
+    """Where what a crowd adds is not what a few of them and the others add, or they offer something else.
+
+    The crowd is trained with one thread and its parts with several: that may not matter either.
+    """
+    whole = recorded(estimator, crowd.ratings(with_names=True), insecure_seed=_SEED)
     few, others = (
-        recorded(estimator, crowd.ratings(part), whole.passages, insecure_seed=_SEED)
+        recorded(estimator, crowd.ratings(part, with_names=True), whole.passages, _THREADS, insecure_seed=_SEED)
         for part in (crowd.users < _FEW, crowd.users >= _FEW)
     )
     for part in (few, others):
@@ -125,6 +135,17 @@ def _of_parts(estimator: PrivateEstimator, crowd: Rows) -> Iterator[str]:
     for everyone, one, other in zip(whole.passages, few.passages, others.passages, strict=False):
         if not np.array_equal(everyone.sums, one.sums + other.sums):
             yield f"{everyone.query.purpose}: the sums of the parts are not the sums of all"
+
+
+def _of_adaptive(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:
+    """Costs that are chosen after seeing releases tell something themselves: only their total may be promised."""
+    runs = [recorded(estimator, rows.ratings(), insecure_seed=seed) for seed in range(1, 5)]
+    if isinstance(estimator, PrivateSearch) or len({tuple(one.cost for one in run.passages) for run in runs}) == 1:
+        return
+    for run in runs:
+        statement = run.model.privacy
+        if statement is None or statement.mu is None or statement.mu < run.doors[0].budget.mu:
+            yield f"costs differ between runs, and the statement of one says mu {statement and statement.mu} only"
 
 
 def _of_search(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:

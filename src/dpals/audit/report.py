@@ -45,17 +45,25 @@ class Curve:
 
 @dataclass(frozen=True)
 class Level:
-    """What one level found. `facts` are numbers for tables, such as a lower bound and what was claimed."""
+    """What one level found. `facts` are numbers for tables, such as a lower bound and what was claimed.
+
+    Checks of a level are all needed, or, where `one_is_enough`, ways to the same end: then one that passes says more
+    than others that could not have found anything.
+    """
 
     number: int
     name: str
     checks: tuple[Check, ...]
     facts: dict[str, float] = field(default_factory=dict)
     curves: tuple[Curve, ...] = ()
+    one_is_enough: bool = False
 
     @property
     def verdict(self) -> Verdict:
-        return worst(check.verdict for check in self.checks)
+        verdicts = {check.verdict for check in self.checks}
+        if self.one_is_enough and "passed" in verdicts:
+            verdicts -= {"inconclusive"}
+        return worst(verdicts)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

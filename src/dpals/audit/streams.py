@@ -6,13 +6,16 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
+from scipy import stats
 
+from dpals.audit.noise_samples import due_weights
 from dpals.audit.recording import Passage, Run
 from dpals.audit.report import Check
 from dpals.release import randomness
@@ -23,6 +26,8 @@ from dpals.release.mechanism import Door
 from dpals.release.randomness import NoiseStream
 
 _KEY_BYTES = 32
+_LOOKED_AT = 5000
+_ROUNDED = 0.51  # steps: half of one, and a little for floating point
 
 
 @dataclass(eq=False)
@@ -122,6 +127,43 @@ def check_no_reuse(watch: Watch) -> Check:
         f"{len(words):,} words of 64 bits, {repeated:,} of them seen before; {len(watch.keys):,} streams, {again:,} "
         f"under the key of another, {foreign:,} not under 256 bits of the operating system",
     )
+
+
+def check_source(passage: Passage) -> Check:
+    """The noise of a release is made of the words of its stream, and these of its key, worked out anew here."""
+    weights = due_weights(passage.query)
+    rows = -(-_LOOKED_AT // len(weights))
+    with watched_streams() as watch:
+        table = Door(Budget.of_cost(2 * passage.cost)).release(replace(passage.query, n_items=rows), (), passage.cost)
+    noise = np.rint(table / passage.record.step).ravel()
+    words = np.concatenate([np.empty(0, np.uint64), *watch.words])[: noise.size]
+    due = _aes_words(watch.keys[0], len(words)) if watch.keys else words[:0]
+    question = "noise is made of the words of its own stream, by AES-256 under its key"
+    if len(due) < noise.size:
+        return Check(
+            question, "failed", f"{noise.size:,} numbers were made of {len(due):,} words of the door's streams"
+        )
+    sigmas = np.tile(np.sqrt(passage.record.variance / weights), rows)
+    foreign = int(np.sum(words != due))
+    other = int(np.sum(np.abs(_gaussian_of(words) * sigmas - noise) > _ROUNDED))
+    return Check(
+        question,
+        "failed" if foreign or other else "passed",
+        f"{noise.size:,} numbers of {passage.record.purpose!r}: {foreign:,} words are others than AES gives, {other:,} "
+        "numbers are others than their words give",
+    )
+
+
+def _aes_words(key: bytes, count: int) -> NDArray[np.uint64]:
+    cipher = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+    return np.frombuffer(cipher.update(bytes(8 * count)), "<u8")
+
+
+def _gaussian_of(words: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """The normal number of each word: its first bit is the sign, the others are those of a tail probability."""
+    tails = ((words & np.uint64(2**63 - 1)).astype(float) + 0.5) * 2.0**-64
+    sizes = stats.norm.isf(tails)
+    return np.where(words >> np.uint64(63), -sizes, sizes)
 
 
 def check_paid_first(watch: Watch, free_streams: int, passage: Passage) -> Check:

@@ -71,7 +71,7 @@ def command(
     """
     if output is not None and output.suffix != ".html":
         raise click.BadParameter(f"{output.name!r} must end in .html", param_hint="-o")
-    estimator = _subject(levels, model, method, epsilon, delta, settings)
+    estimator, of_choices = _subject(levels, model, method, epsilon, delta, settings)
     from dpals.audit.report import LEVELS
     from dpals.audit.run import run_audit
 
@@ -80,7 +80,7 @@ def command(
         report = run_audit(
             estimator,
             levels=levels or (1, 2, 3, 4),
-            implicit=True if implicit else None,
+            implicit=True if implicit else of_choices,
             runs=runs,
             quick=quick,
             before_level=lambda number: status.update(f"Level {number}, {LEVELS[number]}"),
@@ -102,8 +102,8 @@ def _subject(
     epsilon: float | None,
     delta: float,
     settings: tuple[str, ...],
-) -> "PrivateEstimator":
-    """What to audit: the method of a model, or one that is described by options."""
+) -> "tuple[PrivateEstimator, bool | None]":
+    """What to audit, the method of a model or one that is described by options; and whether on implicit feedback."""
     from dpals.audit.recording import checked_subject
 
     if levels == (5,) and model is None and method is None:
@@ -113,7 +113,8 @@ def _subject(
     if model is not None:
         if epsilon is not None or settings:
             raise click.UsageError("a model has its own settings: leave out --epsilon and --set")
-        return checked_subject(_of_model(model))
+        estimator, of_choices = _of_model(model)
+        return checked_subject(estimator), of_choices
     assert method is not None
     if method in NOT_PRIVATE:
         raise click.UsageError(f"{method} is not private: it promises nothing that could be audited")
@@ -121,12 +122,12 @@ def _subject(
         import dpals
 
         search = dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, tries=3.0)
-        return checked_subject(search.set_params(epsilon=epsilon or 1.0, delta=delta))
-    return checked_subject(estimator_of(method, epsilon, delta, settings))
+        return checked_subject(search.set_params(epsilon=epsilon or 1.0, delta=delta)), None
+    return checked_subject(estimator_of(method, epsilon, delta, settings)), None
 
 
-def _of_model(path: Path) -> "Estimator":
-    """The method that trained a model, or is described in a file, with its settings."""
+def _of_model(path: Path) -> "tuple[Estimator, bool | None]":
+    """The method that trained a model, or is described in a file, and whether it was for implicit feedback."""
     from dpals.errors import InputError
     from dpals.methods.settings import estimator_from
     from dpals.model import load
@@ -135,7 +136,7 @@ def _of_model(path: Path) -> "Estimator":
         import json
 
         try:
-            return estimator_from(json.loads(path.read_bytes()))
+            return estimator_from(json.loads(path.read_bytes())), None
         except ValueError as problem:
             raise InputError(f"{path} is no JSON file of a method's settings: {problem}") from problem
     model = load(path)
@@ -143,4 +144,4 @@ def _of_model(path: Path) -> "Estimator":
         raise click.UsageError(f"the model in {path} is not private: it promises nothing that could be audited")
     if not model.privacy.is_private:
         raise click.UsageError(f"the model in {path} was trained with a known seed: its statement says NOT PRIVATE")
-    return estimator_from(model.settings)
+    return estimator_from(model.settings), model.rating_range is None
