@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 import dpals
 from dpals.audit import noise, surprise
@@ -17,7 +18,7 @@ from dpals.audit.streams import (
     watched_streams,
 )
 from dpals.audit.surprise import enough_for_half_variance
-from dpals.release import mechanism
+from dpals.release import mechanism, randomness
 from dpals.release.contribution import Query
 from dpals.release.mechanism import Door
 from dpals.release.randomness import InsecureSeededStream, NoiseStream, rounded_gaussian
@@ -201,6 +202,25 @@ def draw_before_paying(monkeypatch):
     monkeypatch.setattr(Door, "_pay", early)
 
 
+def guess(monkeypatch):
+    def known(_, rows, variance, weights):
+        normal = np.random.default_rng().normal(size=(rows, len(weights)))
+        return np.rint(normal * np.sqrt(variance / weights)).astype(np.int64)
+
+    monkeypatch.setattr(mechanism, "rounded_gaussian", known)
+
+
+def draw_words_in_vain(monkeypatch):
+    def known(stream, rows, variance, weights):
+        return rounded_gaussian(stream, 2 * rows, variance, weights)[rows:]
+
+    monkeypatch.setattr(mechanism, "rounded_gaussian", known)
+
+
+def shorten_keys(monkeypatch):
+    monkeypatch.setattr(randomness, "Cipher", lambda aes, mode: Cipher(algorithms.AES(aes.key[:4] * 8), mode))
+
+
 def always_state_privacy(monkeypatch):
     honest = Statement.of
     monkeypatch.setattr(
@@ -227,6 +247,9 @@ def always_state_privacy(monkeypatch):
         (seed_every_door, dpals.GlobalMean(), "used twice"),
         (draw_before_paying, dpals.GlobalMean(), "pays first"),
         (share_a_stream, dpals.ItemMean(), "pays first"),
+        (guess, dpals.ItemMean(), "AES-256"),
+        (draw_words_in_vain, dpals.ItemMean(), "AES-256"),
+        (shorten_keys, dpals.ItemMean(), "AES-256"),
         (always_state_privacy, dpals.GlobalMean(), "known seed"),
     ],
 )

@@ -7,9 +7,10 @@ from dpals.audit.run import run_audit
 
 
 def test_levels_come_in_order_and_are_announced():
-    begun = []
-    report = run_audit(dpals.GlobalMean(1.0, 1e-6), levels=[3, 1], runs=2000, quick=True, before_level=begun.append)
-    assert begun == [1, 3] == [level.number for level in report.levels]
+    told = []
+    report = run_audit(dpals.GlobalMean(1.0, 1e-6), levels=[3, 1], runs=2000, quick=True, tell=told.append)
+    assert told == ["Level 1, replay", "Level 3, canary"]
+    assert [level.number for level in report.levels] == [1, 3]
     assert report.verdict == "passed"
     assert report.method == "GlobalMean(epsilon=1.0, delta=1e-06)"
     assert report.epsilon == 1.0

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +65,9 @@ def known_bugs() -> list[Bug]:
     ]
 
 
-def audit_planted_bugs(quick: bool = False, bugs: Sequence[Bug] | None = None) -> Level:
+def audit_planted_bugs(
+    quick: bool = False, bugs: Sequence[Bug] | None = None, tell: Callable[[str], object] = lambda _: None
+) -> Level:
     """Audit copies of this library with a mistake in each. Every mistake must be noticed by level 1, 2 or 3.
 
     Before that, the same audits of an unchanged copy must pass, or noticing would mean nothing.
@@ -76,13 +78,18 @@ def audit_planted_bugs(quick: bool = False, bugs: Sequence[Bug] | None = None) -
         Plant only mistakes that are easy to make.
     bugs
         Which ones to plant; by default all of `known_bugs`.
+    tell
+        Called with how far it is, in words.
     """
     chosen = [bug for bug in known_bugs() if bug.easy or not quick] if bugs is None else list(bugs)
     sound = [
         Bug("", method, (), (), options) for method, options in sorted({(bug.method, bug.options) for bug in chosen})
     ]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        checks = list(pool.map(_judged, [*sound, *chosen]))
+        checks = []
+        for check in pool.map(_judged, [*sound, *chosen]):
+            checks.append(check)
+            tell(f"Level 5, planted bugs: {len(checks)} of {len(sound) + len(chosen)} copies audited")
     caught = sum(check.verdict == "passed" for check in checks[len(sound) :])
     return Level(5, "planted bugs", tuple(checks), {"bugs": len(chosen), "caught": caught})
 

@@ -26,7 +26,7 @@ def run_audit(
     implicit: bool | None = None,
     runs: int | None = None,
     quick: bool = False,
-    before_level: Callable[[int], object] = lambda _: None,
+    tell: Callable[[str], object] = lambda _: None,
 ) -> Report:
     """Audit a private method, on simulated data.
 
@@ -49,8 +49,8 @@ def run_audit(
         Pairs of releases in level 3: 100,000 by default, 5,000 if quick.
     quick
         Less of everything: under a minute, without level 5.
-    before_level
-        Called with the number of each level before it begins.
+    tell
+        Called with what is being done now, in words.
 
     Examples
     --------
@@ -66,15 +66,21 @@ def run_audit(
     ratings = odd_people(_PEOPLE, n_items, implicit).ratings()
     found = []
     for number in sorted(set(levels)):
-        before_level(number)
-        found.append(_level(number, estimator, ratings, implicit, runs, quick))
+        tell(f"Level {number}, {LEVELS[number]}")
+        found.append(_level(number, estimator, ratings, implicit, runs, quick, tell))
     epsilon, delta, mu = _claim(estimator, ratings)
     data = "simulated implicit feedback" if implicit else "simulated ratings"
     return Report(_described(estimator), data, epsilon, delta, mu, tuple(found))
 
 
 def _level(
-    number: int, estimator: PrivateEstimator, ratings: Ratings, implicit: bool, runs: int | None, quick: bool
+    number: int,
+    estimator: PrivateEstimator,
+    ratings: Ratings,
+    implicit: bool,
+    runs: int | None,
+    quick: bool,
+    tell: Callable[[str], object],
 ) -> Level:
     """One level with as much effort as was asked for."""
     try:
@@ -86,7 +92,7 @@ def _level(
             return audit_canary(estimator, ratings, runs=runs or (5_000 if quick else 100_000))
         if number == 4:
             return audit_one_run(estimator, implicit, canaries=500 if quick else 2_000)
-        return audit_planted_bugs(quick)
+        return audit_planted_bugs(quick, tell=tell)
     except (TrainingFailed, PrivacyBudgetExceeded) as problem:
         return Level(number, LEVELS[number], (Check("the method can be trained", "failed", str(problem)),))
 

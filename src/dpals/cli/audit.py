@@ -72,7 +72,6 @@ def command(
     if output is not None and output.suffix != ".html":
         raise click.BadParameter(f"{output.name!r} must end in .html", param_hint="-o")
     estimator, of_choices = _subject(levels, model, method, epsilon, delta, settings)
-    from dpals.audit.report import LEVELS
     from dpals.audit.run import run_audit
 
     console = messages(quiet)
@@ -83,7 +82,7 @@ def command(
             implicit=True if implicit else of_choices,
             runs=runs,
             quick=quick,
-            before_level=lambda number: status.update(f"Level {number}, {LEVELS[number]}"),
+            tell=status.update,
         )
     click.echo(report.to_json() if as_json else str(report))
     if output is not None:

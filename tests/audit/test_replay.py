@@ -1,0 +1,117 @@
+"""Level 1 as a whole: sound methods pass, and methods that leak around the door do not."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import dpals
+from dpals.audit import replay
+from dpals.audit.replay import audit_replay
+from dpals.kernels.threads import thread_count
+from dpals.release.contribution import Offer, Pattern, Query
+
+
+@pytest.fixture(autouse=True)
+def small_crowd(monkeypatch):
+    monkeypatch.setattr(replay, "_CROWD", 300)
+    monkeypatch.setattr(replay, "_MANY_ITEMS", 200)
+
+
+def failures(method, **arguments):
+    level = audit_replay(method, people=6, **arguments)
+    return [check.question for check in level.checks if check.verdict == "failed"]
+
+
+@pytest.mark.parametrize(
+    ("method", "implicit"),
+    [
+        (dpals.ItemMean(1.0), False),
+        (dpals.UserMean(), False),
+        (dpals.PooledDPALS(1.0, rank=2), False),
+        (dpals.PooledDPALS(1.0, rank=2), True),
+        (dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, 1.0, tries=3), False),
+    ],
+)
+def test_sound_methods_pass(method, implicit):
+    assert failures(method, implicit=implicit) == []
+
+
+def test_someone_comes_close_to_the_bound():
+    """Or the comparison could hardly notice a bound that is too large."""
+    level = audit_replay(dpals.ItemMean(1.0), people=12)
+    assert 0.9 < level.facts["largest_share_of_bound"] <= 1
+    assert level.facts["neighbours"] == 24
+    assert level.facts["releases"] == 3
+
+
+class Prints(dpals.ItemMean):
+    def _fit(self, ratings, door):
+        print(f"training on {ratings.n_users} users", file=sys.stderr)
+        return super()._fit(ratings, door)
+
+
+class Warns(dpals.ItemMean):
+    def _fit(self, ratings, door):
+        warnings.warn(f"{ratings.n_users} users are few", stacklevel=1)
+        return super()._fit(ratings, door)
+
+
+class Remembers(dpals.ItemMean):
+    def _fit(self, ratings, door):
+        self.mean_rating = float(np.mean(ratings.values))
+        return super()._fit(ratings, door)
+
+
+class ShowsSteps(dpals.ItemMean):
+    """Its last model is sound; the one that callbacks see while it trains is not."""
+
+    def _fit(self, ratings, door):
+        model = super()._fit(ratings, door)
+        exact = dpals.FactorModel(model.items, model.item_factors, model.item_biases, float(ratings.values.mean()), 0.0)
+        self._after_step(1, 1, exact)
+        return model
+
+
+class CountsThreads(dpals.GlobalMean):
+    """What users offer depends on the number of threads, in the last bit."""
+
+    def _fit(self, ratings, door):
+        numbers = np.full(ratings.n_users, 0.1 if thread_count() == 1 else np.nextafter(0.1, 1))
+        door.release(Query("numbers", 1, bound=1.0), Offer(Pattern.one_item(ratings.n_users), numbers), 2**40)
+        return dpals.UserMean()._fit(ratings, door)
+
+
+class SpendsWhatItLikes(dpals.GlobalMean):
+    """The cost of its second release tells something about the first."""
+
+    def _fit(self, ratings, door):
+        offer = Offer(Pattern.one_item(ratings.n_users), np.ones(ratings.n_users))
+        first = door.release(Query("number of users", 1, bound=1.0), offer, door.budget.cost // 4)
+        part = 2 + round(1e6 * first[0, 0]) % 7
+        door.release(Query("once more", 1, bound=1.0), offer, door.budget.cost // part)
+        return dpals.UserMean()._fit(ratings, door)
+
+
+@pytest.mark.filterwarnings("ignore:.* users are few")
+@pytest.mark.parametrize(
+    ("method", "noticed_by"),
+    [
+        (Prints, "what is logged or printed"),
+        (Warns, "what is logged or printed"),
+        (Remembers, "the published model"),
+        (ShowsSteps, "the published model"),
+        (CountsThreads, "crowds add what their parts add"),
+        (SpendsWhatItLikes, "costs that depend on releases"),
+    ],
+)
+def test_leaks_around_the_door_are_noticed(method, noticed_by):
+    assert any(question.startswith(noticed_by) for question in failures(method(1.0)))
+
+
+def test_costs_may_depend_on_releases_if_the_whole_is_promised():
+    class PromisesTheWhole(SpendsWhatItLikes):
+        adaptive_costs = True
+
+    assert not any(question.startswith("costs") for question in failures(PromisesTheWhole(1.0)))
