@@ -82,6 +82,8 @@ def test_models_that_promise_nothing_are_refused(folder, tmp_path):
         ([], "say what to audit"),
         (["--method", "als"], "als is not private: it promises nothing"),
         (["--method", "pooled"], "say how much privacy to spend with --epsilon"),
+        (["--method", "search"], "say how much privacy to spend with --epsilon"),
+        (["--method", "search", "--epsilon", 1, "--set", "tries=9"], "for one of your own, call"),
         (["--method", "pooled", "--epsilon", 1, "--level", 6], "6 is not in the range"),
         (["--method", "pooled", "--epsilon", 1, "--set", "rnk=3"], "has no parameter 'rnk'"),
         (["--method", "pooled", "--epsilon", 1, "--runs", 0], "0 is not in the range"),
@@ -94,7 +96,8 @@ def test_wrong_commands_are_refused(arguments, words, tmp_path):
     refused(run("audit", *arguments, cwd=tmp_path), words, code=2)
 
 
-def test_a_seed_is_refused_with_the_reason(tmp_path):
+def test_settings_that_cannot_be_audited_are_refused_with_the_reason(tmp_path):
     seeded = ("--method", "item-mean", "--epsilon", 1, "--set", "insecure_seed=3")
     refused(run("audit", *seeded, cwd=tmp_path), "with an insecure_seed is not private")
     refused(run("audit", "--method", "global-mean", "--epsilon", 1, "--implicit", cwd=tmp_path), "needs ratings")
+    refused(run("audit", "--method", "pooled", "--epsilon", -1, cwd=tmp_path), "epsilon must be a positive number")

@@ -1,12 +1,14 @@
 """``dpals audit``: evidence that a method keeps its promise."""
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from dpals.cli.common import json_option, messages, output_option, quiet_option
-from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, settings_option
+from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, given, settings_option
 
 if TYPE_CHECKING:
     from dpals.methods.estimator import Estimator, PrivateEstimator
@@ -75,7 +77,7 @@ def command(
     from dpals.audit.run import run_audit
 
     console = messages(quiet)
-    with console.status("...") as status:
+    with console.status("...") as status, redirect_stdout(sys.stderr):  # methods may print what they like
         report = run_audit(
             estimator,
             levels=levels or (1, 2, 3, 4),
@@ -120,8 +122,12 @@ def _subject(
     if method == _SEARCH:
         import dpals
 
-        search = dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, tries=3.0)
-        return checked_subject(search.set_params(epsilon=epsilon or 1.0, delta=delta)), None
+        if settings:
+            raise click.UsageError(
+                "search audits one search as an example: for one of your own, call dpals.audit.run.run_audit"
+            )
+        grid = {"residual_bound": [0.1, 0.5]}
+        return dpals.PrivateSearch(dpals.ItemMean(), grid, given(epsilon), delta, tries=3.0), None
     return checked_subject(estimator_of(method, epsilon, delta, settings)), None
 
 

@@ -44,19 +44,24 @@ def estimator_of(method: str, epsilon: float | None, delta: float, settings: tup
     if method in NOT_PRIVATE:
         if epsilon is not None:
             raise click.UsageError(f"{method} is not private, so --epsilon has no meaning: leave it out")
-    elif epsilon is None:
-        raise click.UsageError(
-            "say how much privacy to spend with --epsilon: smaller is more private, and 1 is a good start "
-            "(`dpals plan` shows what accuracy to expect)"
-        )
     else:
-        arguments = {"epsilon": epsilon, "delta": delta, **arguments}
+        arguments = {"epsilon": given(epsilon), "delta": delta, **arguments}
     kind = getattr(dpals, {**METHODS, **NOT_PRIVATE}[method])
     try:
         estimator: Estimator = kind().set_params(**arguments)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
     return estimator
+
+
+def given(epsilon: float | None) -> float:
+    """The epsilon, or a usage error where there is none: it has no default."""
+    if epsilon is None:
+        raise click.UsageError(
+            "say how much privacy to spend with --epsilon: smaller is more private, and 1 is a good start "
+            "(`dpals plan` shows what accuracy to expect)"
+        )
+    return epsilon
 
 
 def _value(text: str) -> Any:
