@@ -1,14 +1,18 @@
 """Audit every private method of the library, levels 1 to 4, and print a table.
 
-    python benchmarks/audit.py [--quick]
+    python benchmarks/audit.py [--quick] [--pictures FOLDER] [NAME ...]
 
 All data is simulated. Epsilon is 1 and delta 1e-6. The noise is secure, so figures differ a little from run to run.
+Names such as DPALS leave out all other methods. Pictures are those of the attacks on PooledDPALS, with ratings.
 """
 
+import argparse
 import sys
 import time
+from pathlib import Path
 
 import dpals
+from dpals.audit.pictures import draw_curves
 from dpals.audit.run import run_audit
 from dpals.cli.methods import METHODS
 
@@ -43,15 +47,30 @@ def row(name, report):
     return "| " + " | ".join([*cells, verdicts[4], guesses]) + " |"
 
 
+def draw(report, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for level in report.levels:
+        if level.curves:
+            draw_curves(level.curves).savefig(folder / f"{level.name.replace(' ', '_')}.png", dpi=110)
+
+
 def main():
-    quick = "--quick" in sys.argv[1:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--pictures", type=Path)
+    options = parser.parse_args()
     print("Simulated data, epsilon 1, delta 1e-6", flush=True)
     print("| " + " | ".join([*COLUMNS, "right guesses"]) + " |")
     print("|---" * (len(COLUMNS) + 1) + "|", flush=True)
     start = time.perf_counter()
     for name, estimator, implicit in subjects():
-        report = run_audit(estimator, implicit=implicit, quick=quick)
+        if options.names and name not in options.names:
+            continue
+        report = run_audit(estimator, implicit=implicit, quick=options.quick)
         print(row(name, report), flush=True)
+        if options.pictures and (name, implicit) == ("PooledDPALS", False):
+            draw(report, options.pictures)
         for level in report.levels:
             for check in level.checks:
                 if check.verdict != "passed":

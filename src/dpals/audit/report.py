@@ -156,5 +156,5 @@ class Report:
             ]
             parts.append("</table>")
             if level.curves:
-                parts.append(picture_of(level))
+                parts.append(f"<p>What an attacker gains:</p>{picture_of(level)}")
         return page("Audit of the privacy promise", "\n".join(parts))
