@@ -15,8 +15,7 @@ from dpals.release.contribution import Offer, Pattern, Query
 
 @pytest.fixture(autouse=True)
 def small_crowd(monkeypatch):
-    monkeypatch.setattr(replay, "_CROWD", 300)
-    monkeypatch.setattr(replay, "_MANY_ITEMS", 200)
+    monkeypatch.setattr(replay, "_CROWDS", ((200, 60, 1), (20, 300, 4)))
 
 
 def failures(method, **arguments):

@@ -37,14 +37,13 @@ class Rows:
         return Ratings.from_arrays(users, self.items[keep], **rated, catalogue=range(self.n_items))
 
 
-def odd_people(n_users: int, n_items: int, implicit: bool, seed: int = 0, most_items: int | None = None) -> Rows:
+def odd_people(n_users: int, n_items: int, implicit: bool, seed: int = 0) -> Rows:
     """People with very many, very few, extreme and repeated ratings, so that each of them can matter.
 
-    Some items hang on a single person. One row in twenty is there a second time, with another rating. Some people have
-    nearly all items, or `most_items`.
+    Some items hang on a single person. One row in twenty is there a second time, with another rating.
     """
     user, item = np.arange(n_users)[:, None], np.arange(n_items)[None, :]
-    activity = hashed_uniform(seed, user, np.array([[-1]])) ** 2 * min(1.0, (most_items or n_items) / n_items)
+    activity = hashed_uniform(seed, user, np.array([[-1]])) ** 2
     users, items = np.nonzero(hashed_uniform(seed, user, item) < np.maximum(activity, 1.5 / n_items))
     again = hashed_uniform(seed + 1, users, items) < 0.05
     users, items = (np.concatenate([column, column[again]]) for column in (users, items))

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -12,17 +13,19 @@ from dpals.audit.data import Rows, fitting, odd_people
 from dpals.audit.drills import beyond_bounds, breaches
 from dpals.audit.ledger_drills import ledger_breaches
 from dpals.audit.neighbours import differences, published, used
-from dpals.audit.recording import Passage, checked_subject, recorded
+from dpals.audit.recording import Passage, Run, checked_subject, recorded
 from dpals.audit.report import Check, Level
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
 
 _SEED = 1
 _MUCH = 50.0
-_CROWD = 3001  # so many that products over all users are done in another order than over some
+_LOUDER = 10.0
+_CROWDS = (  # people, items and threads
+    (3001, 150, 1),  # so many people that products over all of them are done in another order than over some
+    (61, 1000, 4),  # so many items that settings for large catalogues matter
+)
 _FEW = 7
-_MANY_ITEMS, _MOST_OF_CROWD = 1000, 100  # settings for large catalogues matter then
-_THREADS = 4
 _SHOWN = 3
 _QUESTIONS = {
     neighbours.BOUND: "no user moves a release by more than its bound",
@@ -57,28 +60,37 @@ def audit_replay(estimator: PrivateEstimator, implicit: bool = False, people: in
     estimator = checked_subject(estimator)
     n_items = fitting(estimator, lambda size: odd_people(_FEW, size, implicit).ratings())
     rows = odd_people(people, n_items, implicit)
-    crowd = odd_people(_CROWD, max(n_items, _MANY_ITEMS), implicit, seed=5, most_items=_MOST_OF_CROWD)
-    checks, facts = _checks(estimator, rows, crowd)
+    crowds = {threads: odd_people(users, max(items, n_items), implicit, seed=5) for users, items, threads in _CROWDS}
+    checks, facts = _checks(estimator, rows, crowds)
     return Level(1, "replay", tuple(checks), facts)
 
 
-def _checks(estimator: PrivateEstimator, rows: Rows, crowd: Rows) -> tuple[list[Check], dict[str, float]]:
+def _checks(estimator: PrivateEstimator, rows: Rows, crowds: dict[int, Rows]) -> tuple[list[Check], dict[str, float]]:
     """All checks, and the largest share of a bound that anyone used."""
-    private = recorded(estimator, rows.ratings())
-    loud = _with_more_budget(estimator)
+    richer = _with_more_budget(estimator)
+    private, usual = recorded(estimator, rows.ratings()), recorded(estimator, rows.ratings(), insecure_seed=_SEED)
+    rich = recorded(richer, rows.ratings(), insecure_seed=_SEED)
+    loud = recorded(richer, rows.ratings(), _louder(rich.passages), insecure_seed=_SEED)
     found: dict[str, list[str]] = {kind: [] for kind in _QUESTIONS}
-    largest = max(_compare_neighbours(method, rows, found) for method in (estimator, loud))
-    passages = [*private.passages, *recorded(loud, rows.ratings(), insecure_seed=_SEED).passages]
+    largest = max(_compare_neighbours(*pair, rows, found) for pair in ((estimator, usual), (richer, loud)))
     n_users = len(np.unique(rows.users))
     scope = f"{2 * n_users} neighbours, release by release"
     checks = [_check(question, found[kind], scope) for kind, question in _QUESTIONS.items()]
     epsilon, delta = (estimator.get_params()[name] for name in ("epsilon", "delta"))
     checks += [
-        _check("crowds add what their parts add", _of_parts(loud, crowd), f"{_CROWD:,} users in two parts"),
+        _check(
+            "crowds add what their parts add",
+            chain.from_iterable(_of_parts(richer, crowd, threads) for threads, crowd in crowds.items()),
+            " and ".join(f"{crowd.users.max() + 1:,} users of {crowd.n_items:,} items" for crowd in crowds.values()),
+        ),
         _check("releases, ledger and statement agree", disagreements(private, epsilon, delta), f"epsilon {epsilon}"),
-        _check("costs that depend on releases are promised as a whole", _of_adaptive(loud, rows), "several seeds"),
+        _check("costs that depend on releases are promised as a whole", _of_adaptive(rich, loud), "other releases"),
         _check("epsilon, delta and mu are converted safely", untrue_conversions(), "60 digits"),
-        _check("the door scales everyone to the bound", beyond_bounds(passages), "every kind of release"),
+        _check(
+            "the door scales everyone to the bound",
+            beyond_bounds([*private.passages, *loud.passages]),
+            "every kind of release",
+        ),
         _check("the door refuses what it must", breaches(), "double users, items, rows and spends"),
         _check("the ledger forgets nothing", ledger_breaches(), "crashes, lost numbers, changed files"),
     ]
@@ -92,15 +104,22 @@ def _checks(estimator: PrivateEstimator, rows: Rows, crowd: Rows) -> tuple[list[
 
 
 def _with_more_budget(estimator: PrivateEstimator) -> PrivateEstimator:
-    """The same method where there is much to learn even from a few people, so that all of its code is used."""
+    """The same method with so much budget that there is something to learn even from a few people."""
     if estimator.get_params().get("epsilon") is None:
         return estimator
     return copy.deepcopy(estimator).set_params(epsilon=_MUCH)
 
 
-def _compare_neighbours(estimator: PrivateEstimator, rows: Rows, found: dict[str, list[str]]) -> float:
+def _louder(passages: list[Passage]) -> list[Passage]:
+    """Larger numbers, as if there were far more to learn: with noise, any numbers may be published.
+
+    So code is used that a few people would never reach.
+    """
+    return [replace(passage, published=_LOUDER * passage.published) for passage in passages]
+
+
+def _compare_neighbours(estimator: PrivateEstimator, whole: Run, rows: Rows, found: dict[str, list[str]]) -> float:
     """Write down what differs when a user is removed, each in turn. Returns the largest share of a bound in use."""
-    whole = recorded(estimator, rows.ratings(), insecure_seed=_SEED)
     largest = 0.0
     for user in np.unique(rows.users):
         without = recorded(estimator, rows.ratings(rows.users != user), whole.passages, insecure_seed=_SEED)
@@ -118,14 +137,11 @@ def _check(question: str, problems: Iterable[str], scope: str) -> Check:
     return Check(question, "failed", "; ".join(found[:_SHOWN]) + rest)
 
 
-def _of_parts(estimator: PrivateEstimator, crowd: Rows) -> Iterator[str]:
-    """Where what a crowd adds is not what a few of them and the others add, or they offer something else.
-
-    The crowd is trained with one thread and its parts with several: that may not matter either.
-    """
-    whole = recorded(estimator, crowd.ratings(with_names=True), insecure_seed=_SEED)
+def _of_parts(estimator: PrivateEstimator, crowd: Rows, threads: int) -> Iterator[str]:
+    """Where what a crowd adds is not what a few of them and the others add, or they offer something else."""
+    whole = recorded(estimator, crowd.ratings(with_names=True), None, threads, insecure_seed=_SEED)
     few, others = (
-        recorded(estimator, crowd.ratings(part, with_names=True), whole.passages, _THREADS, insecure_seed=_SEED)
+        recorded(estimator, crowd.ratings(part, with_names=True), whole.passages, threads, insecure_seed=_SEED)
         for part in (crowd.users < _FEW, crowd.users >= _FEW)
     )
     for part in (few, others):
@@ -137,14 +153,13 @@ def _of_parts(estimator: PrivateEstimator, crowd: Rows) -> Iterator[str]:
             yield f"{everyone.query.purpose}: the sums of the parts are not the sums of all"
 
 
-def _of_adaptive(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:
+def _of_adaptive(*runs: Run) -> Iterator[str]:
     """Costs that are chosen after seeing releases tell something themselves: only their total may be promised."""
-    runs = [recorded(estimator, rows.ratings(), insecure_seed=seed) for seed in range(1, 5)]
-    if isinstance(estimator, PrivateSearch) or len({tuple(one.cost for one in run.passages) for run in runs}) == 1:
+    if len({tuple(passage.cost for passage in run.passages) for run in runs}) == 1:
         return
     for run in runs:
         statement = run.model.privacy
-        if statement is None or statement.mu is None or statement.mu < run.doors[0].budget.mu:
+        if statement is None or (statement.mu is not None and statement.mu < run.doors[0].budget.mu):
             yield f"costs differ between runs, and the statement of one says mu {statement and statement.mu} only"
 
 
