@@ -73,11 +73,12 @@ class ShowsSteps(dpals.ItemMean):
         return model
 
 
-class CountsThreads(dpals.GlobalMean):
-    """What users offer depends on the number of threads, in the last bit."""
+class RoundsByThreads(dpals.GlobalMean):
+    """With several threads, what a user offers depends on how many users there are, in the last bit."""
 
     def _fit(self, ratings, door):
-        numbers = np.full(ratings.n_users, 0.1 if thread_count() == 1 else np.nextafter(0.1, 1))
+        rounded = thread_count() > 1 and ratings.n_users % 2
+        numbers = np.full(ratings.n_users, np.nextafter(0.1, 1) if rounded else 0.1)
         door.release(Query("numbers", 1, bound=1.0), Offer(Pattern.one_item(ratings.n_users), numbers), 2**40)
         return dpals.UserMean()._fit(ratings, door)
 
@@ -101,7 +102,7 @@ class SpendsWhatItLikes(dpals.GlobalMean):
         (Warns, "what is logged or printed"),
         (Remembers, "the published model"),
         (ShowsSteps, "the published model"),
-        (CountsThreads, "crowds add what their parts add"),
+        (RoundsByThreads, "crowds add what their parts add"),
         (SpendsWhatItLikes, "costs that depend on releases"),
     ],
 )
