@@ -15,8 +15,8 @@ from dpals.audit.crowd import crowd_of, parts_of, scores
 from dpals.audit.data import odd_people
 from dpals.audit.recording import recorded
 from dpals.release import accounting, contribution, mechanism, selection
-from dpals.release.contribution import Grid, Query, on_grid
-from dpals.release.randomness import rounded_gaussian
+from dpals.release.contribution import Grid, Offer, Pattern, Query, on_grid
+from dpals.release.randomness import InsecureSeededStream, rounded_gaussian
 from dpals.release.selection import tries_of
 from dpals.release.sums import add_exactly, empty_sums
 
@@ -248,3 +248,54 @@ def test_what_a_search_with_hardly_a_second_try_loses_is_what_one_try_loses():
     mu, epsilon = 0.5, 1.0
     delta = search_canary.lost(mu, epsilon, tries_of("geometric", 1.00001))
     assert delta == pytest.approx(accounting.delta(mu, epsilon), rel=1e-3)
+
+
+@pytest.mark.parametrize("distribution", ["geometric", "logarithmic", "poisson"])
+@pytest.mark.parametrize(("epsilon", "delta"), [(20.0, 1e-6), (30.0, 1e-5), (12.0, 1e-9), (400.0, 1e-9)])
+def test_large_epsilons_of_sound_searches_are_covered(distribution, epsilon, delta):
+    tries = tries_of(distribution, 3.0)
+    mu = selection.mu(epsilon, delta, tries)
+    assert 0.1 * delta < search_canary.lost(mu, epsilon, tries) <= delta
+
+
+def test_an_epsilon_that_promises_nothing_is_not_worked_out():
+    statement = recorded(search(epsilon=900.0), EXPLICIT).model.privacy
+    tries = tries_of(statement.selection.distribution, statement.selection.tries)
+    assert search_canary._check_own_loss(statement, tries).verdict == "inconclusive"
+
+
+class Deaf(mechanism.Door):
+    """Leaves everyone out."""
+
+    def release(self, query, _, cost):
+        return super().release(query, (), cost)
+
+
+class Repeating(mechanism.Door):
+    """Adds the same noise again and again: two releases together give everyone away."""
+
+    def _pay(self, record, receipt):
+        super()._pay(record, receipt)
+        return InsecureSeededStream(5, release=1)
+
+
+@pytest.mark.parametrize("door", [Deaf, Repeating])
+def test_canaries_that_are_not_where_they_should_be_are_no_pass(door):
+    class Method(dpals.DPSGD):
+        door_class = door
+
+    check = by_question(audit_canary(Method(epsilon=4.0), EXPLICIT, runs=QUICKER), "scored as the stated noise says")
+    assert check.verdict == "failed"
+
+
+def test_coordinates_of_great_weight_do_not_make_canaries_of_zeros():
+    class Heavy(dpals.GlobalMean):
+        def _fit(self, ratings, door):
+            query = Query("weighted", 1, 1.0, "vector", 3, weights=(2**30, 2**29, 2**30))
+            offer = Offer(Pattern.one_item(ratings.n_users), np.ones(ratings.n_users), np.ones((ratings.n_users, 3)))
+            door.release(query, offer, door.budget.cost)
+            return dpals.UserMean()._fit(ratings, door)
+
+    level = audit_canary(Heavy(epsilon=4.0), EXPLICIT, runs=QUICKER)
+    assert 0.8 < level.facts["share"] < 1
+    assert level.verdict == "passed"

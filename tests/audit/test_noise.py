@@ -270,3 +270,19 @@ def test_weights_are_those_of_upper_triangles():
         triangle = (2 - np.eye(dimension, dtype=int))[np.triu_indices(dimension)]
         assert due_weights(Query("Gram matrix", 1, 1.0, "symmetric", dimension)).tolist() == triangle.tolist()
     assert due_weights(Query("means", 1, 1.0, "vector", 2, weights=(3, 1))).tolist() == [3, 1]
+
+
+class HalfSure(Door):
+    """Half of the noise that it records."""
+
+    def _draw(self, query, grid, record, offers, receipt=""):
+        sums, stream = self._exact_sums(query, grid, offers), self._pay(record, receipt)
+        return sums + rounded_gaussian(stream, len(sums), record.variance // 4, query.coordinate_weights)
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_the_door_that_is_looked_at_is_that_of_the_method():
+    class Method(dpals.GlobalMean):
+        door_class = HalfSure
+
+    assert fails(audit_noise(Method(), RATED, samples=6_000), "stated variance")

@@ -1,10 +1,13 @@
 """Level 1 as a whole: sound methods pass, and methods that leak around the door do not."""
 
+import logging
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import dpals
 from dpals.audit import replay
@@ -63,6 +66,45 @@ class Remembers(dpals.ItemMean):
         return super()._fit(ratings, door)
 
 
+class OverwritesAnArgument(dpals.ItemMean):
+    def _fit(self, ratings, door):
+        model = super()._fit(ratings, door)
+        self.residual_bound = float(ratings.values.std())
+        return model
+
+
+class RemembersAMatrix(dpals.ItemMean):
+    """In an object that does not show its numbers when it is printed."""
+
+    def _fit(self, ratings, door):
+        self.counts_ = csr_array(np.bincount(ratings.indices, minlength=ratings.n_items)[None, :])
+        return super()._fit(ratings, door)
+
+
+class LogsElsewhere(dpals.ItemMean):
+    def _fit(self, ratings, door):
+        logging.getLogger("my company").warning("%d ratings", ratings.n_ratings)
+        return super()._fit(ratings, door)
+
+
+class BehavesWhenSeeded(dpals.ItemMean):
+    def _fit(self, ratings, door):
+        model = super()._fit(ratings, door)
+        return model if self.insecure_seed else replace(model, global_mean=float(ratings.values.mean()))
+
+
+class ListensToTheNext(dpals.GlobalMean):
+    """A user counts only if the next one is there, and within the bound."""
+
+    def _fit(self, ratings, door):
+        numbers = np.full(ratings.n_users, 0.1)
+        names = np.array([int(str(user).split()[-1]) for user in ratings.users])
+        kept = np.diff(names, append=-1) == 1
+        offer = Offer(Pattern.one_item(int(kept.sum())), numbers[kept])
+        door.release(Query("numbers", 1, bound=1.0), offer, 2**40)
+        return dpals.UserMean()._fit(ratings, door)
+
+
 class ShowsSteps(dpals.ItemMean):
     """Its last model is sound; the one that callbacks see while it trains is not."""
 
@@ -101,6 +143,11 @@ class SpendsWhatItLikes(dpals.GlobalMean):
         (Prints, "what is logged or printed"),
         (Warns, "what is logged or printed"),
         (Remembers, "the published model"),
+        (OverwritesAnArgument, "the published model"),
+        (RemembersAMatrix, "the published model"),
+        (LogsElsewhere, "what is logged or printed"),
+        (BehavesWhenSeeded, "the published model"),
+        (ListensToTheNext, "what a user offers"),
         (ShowsSteps, "the published model"),
         (RoundsByThreads, "crowds add what their parts add"),
         (SpendsWhatItLikes, "costs that depend on releases"),

@@ -69,19 +69,24 @@ def epsilon_of_scores(
     Where scores count as high or low is decided before they are looked at: where the bound should be best if scores
     are distributed as ``expected`` says, which takes scores and returns the shares of absent and of present users
     that lie below.
+
+    Two sides with two bounds each may be wrong, so each of the four has a quarter of the risk.
     """
+    confidence = 1 - (1 - CONFIDENCE) / 4
     candidates = np.linspace(-6.0, 6.0, 97)
     below_absent, below_present = expected(candidates)
     sides = []
     for sign, hit, slip in ((1, 1 - below_present, 1 - below_absent), (-1, below_absent, below_present)):
         promised = [
-            epsilon_at_least(round(one * len(present)), len(present), round(other * len(absent)), len(absent), delta)
+            epsilon_at_least(
+                round(one * len(present)), len(present), round(other * len(absent)), len(absent), delta, confidence
+            )
             for one, other in zip(hit, slip, strict=True)
         ]
         hits, slips = (present, absent) if sign > 0 else (absent, present)
         limit = sign * candidates[int(np.argmax(promised))]
         found = int(np.sum(sign * hits > limit)), len(hits), int(np.sum(sign * slips > limit)), len(slips)
-        sides.append(epsilon_at_least(*found, delta))
+        sides.append(epsilon_at_least(*found, delta, confidence))
     return max(sides)
 
 

@@ -10,6 +10,7 @@ from dpals.audit.crowd import Part, Scored, parts_of, scores
 from dpals.audit.recording import checked_subject, recorded
 from dpals.audit.report import Check, Curve, Level, Verdict
 from dpals.audit.search_canary import search_checks
+from dpals.audit.surprise import judged, variance_surprise
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
 from dpals.ratings import Ratings
@@ -19,6 +20,7 @@ from dpals.release.statement import Statement
 
 _FEWEST, _MOST = 20, 100
 _FOR_MU_1 = 1.4
+_ROUNDED_BY_DOOR = 0.01
 
 _FORMS = {"scalar": "numbers", "vector": "vectors", "symmetric": "matrices"}
 
@@ -119,7 +121,8 @@ def _recognised(parts: list[Part], statement: Statement, mu: float, runs: int, d
     else:
         needed = -(-trials_to_refute(mu, everything.reach / mu) // each)
         check = Check(question, "inconclusive", f"{detail}; {needed:,} pairs would do")
-    return Level(3, "canary", (check, *_form_checks(parts, scored)), facts, _curves(absent, present, mu))
+    checks = (check, *_form_checks(parts, scored), _check_scores(everything))
+    return Level(3, "canary", checks, facts, _curves(absent, present, mu))
 
 
 def _proved(scored: Scored, mu: float) -> float:
@@ -131,6 +134,25 @@ def _proved(scored: Scored, mu: float) -> float:
 def _telling(scored: Scored, mu: float) -> bool:
     """Whether noise half as large as claimed should have been noticed."""
     return expected_mu_at_least(scored.reach, mu / 2, len(scored.present), noise=0.5) > mu
+
+
+def _check_scores(scored: Scored) -> Check:
+    """Are scores distributed as they should be? If not, being hard to recognise says nothing.
+
+    Absent canaries have N(0, 1). Present ones have their reach more, or a little less: the door scales those above the
+    bound down by rounding, and never up.
+    """
+    excess, least = scored.present - scored.reaches, -_ROUNDED_BY_DOOR * scored.reach
+    absent_off, present_off = abs(scored.absent.mean()), max(0.0, excess.mean(), least - excess.mean())
+    surprises = [
+        *(variance_surprise(side) for side in (scored.absent, excess)),
+        *(2 * float(ndtr(-off * math.sqrt(len(excess)))) for off in (absent_off, present_off)),
+    ]
+    found = (
+        f"absent ones have mean {scored.absent.mean():.4f} and variance {scored.absent.var():.4f}, present ones "
+        f"{scored.present.mean() / scored.reach:.2%} of what they should add and variance {excess.var():.4f}"
+    )
+    return judged("canaries are scored as the stated noise says", surprises, found)
 
 
 def _form_checks(parts: list[Part], scored: dict[str, Scored]) -> list[Check]:

@@ -7,7 +7,7 @@ is published elsewhere has independent noise and says nothing about canary i.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,11 +74,15 @@ class Crowd:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of canaries that were absent and present, and the mu that those present could reach."""
+    """Scores of canaries that were absent and present, and the mu that each of those present should reach."""
 
     absent: Floats
     present: Floats
-    reach: float
+    reaches: Floats
+
+    @property
+    def reach(self) -> float:
+        return float(self.reaches.mean())
 
 
 def scores(parts: Sequence[Part], canaries: int, door_class: type[Door] = Door) -> dict[str, Scored]:
@@ -101,7 +105,7 @@ def scores(parts: Sequence[Part], canaries: int, door_class: type[Door] = Door) 
             for name, (projections, squares) in {"all": together, **by_form}.items():
                 roots = np.sqrt(squares)
                 score = projections / roots
-                seen.setdefault(name, []).append(Scored(score[~here], score[here], float(roots[here].mean())))
+                seen.setdefault(name, []).append(Scored(score[~here], score[here], roots[here]))
     return {name: _joined(batches) for name, batches in seen.items()}
 
 
@@ -120,8 +124,7 @@ def _evidence(parts: Sequence[Part], crowds: dict[Key, Crowd], size: int, door_c
 
 
 def _joined(batches: list[Scored]) -> Scored:
-    absent, present = (np.concatenate([getattr(one, side) for one in batches]) for side in ("absent", "present"))
-    return Scored(absent, present, sum(one.reach * len(one.present) for one in batches) / len(present))
+    return Scored(*(np.concatenate([getattr(one, part.name) for one in batches]) for part in fields(Scored)))
 
 
 def crowd_of(passage: Passage, size: int, wide: bool) -> Crowd:
@@ -151,6 +154,8 @@ def _integers(query: Query, bits: int, weights: NDArray[np.int64], items: int) -
     size, width = weights.shape
     length = 2.0 ** {"scalar": 0, "vector": bits // 2, "symmetric": bits // 3}[query.form]
     vectors = np.rint(length * _directions(0, size, width) / np.sqrt(weights))
+    lightest = weights == weights.min(axis=1, keepdims=True)
+    vectors = np.where(np.any(vectors, axis=1, keepdims=True), vectors, lightest)  # no canary of zeros
     if query.form == "scalar":
         vectors = np.ones((size, 1))
     norms = np.sqrt((weights * vectors**2).sum(axis=1)) ** (2 if query.form == "symmetric" else 1)

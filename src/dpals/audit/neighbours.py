@@ -27,10 +27,11 @@ MODEL = "the published model differs"
 LOG = "what is logged, warned of or printed differs"
 
 
-def differences(whole: Run, without: Run) -> Iterator[Difference]:
-    """All that tells a run from one without some user, given that both saw the same releases.
+def differences(whole: Run, without: Run, removed: int = 1) -> Iterator[Difference]:
+    """All that tells a run from one without some users who follow each other, given that both saw the same releases.
 
-    What that user adds is allowed to move sums, within the bound. Nothing else may differ, to the last bit.
+    What these users add is allowed to move sums, within the bound if it is one. Nothing else may differ, to the last
+    bit.
     """
     if len(whole.passages) != len(without.passages):
         yield Difference(RECORD, f"{len(whole.passages)} releases, {len(without.passages)} without the user")
@@ -38,11 +39,13 @@ def differences(whole: Run, without: Run) -> Iterator[Difference]:
         where = f"release {number}, {one.query.purpose}"
         if (one.query, one.cost, one.record) != (other.query, other.cost, other.record):
             yield Difference(RECORD, where)
-        elif squared_distance(one, other) > one.record.bound**2:
+        elif removed == 1 and squared_distance(one, other) > one.record.bound**2:
             yield Difference(BOUND, f"{where}: {used(one, other):.4g} of the bound")
         for part, before, after in zip(_PARTS, _rows(one), _rows(other), strict=True):
             if not is_cut_out(before, after):
                 yield Difference(OFFERS, f"{where}: {part}")
+        if _offering(one) - _offering(other) > removed:
+            yield Difference(OFFERS, f"{where}: number of users")
     yield from _of_models(whole, without)
     if whole.log != without.log:
         yield Difference(LOG, f"{len(whole.log)} lines, {len(without.log)} without the user")
@@ -72,6 +75,11 @@ def _rows(passage: Passage) -> tuple[NDArray[Any], ...]:
     coefficients = [offer.coefficients for offer in passage.offers]
     vectors = [np.zeros((0, 1)) if offer.vectors is None else offer.vectors for offer in passage.offers]
     return tuple(np.concatenate(part) if part else np.zeros(0) for part in (counts, items, coefficients, vectors))
+
+
+def _offering(passage: Passage) -> int:
+    """How many users there are in a release."""
+    return sum(offer.pattern.n_users for offer in passage.offers)
 
 
 def is_cut_out(before: NDArray[Any], after: NDArray[Any]) -> bool:
@@ -104,10 +112,9 @@ def _of_models(whole: Run, without: Run) -> Iterator[Difference]:
 
 
 def published(run: Run) -> dict[str, Any]:
-    """The model, its statement, those of each step, and what the method found, in a form that can be compared."""
-    given = {*run.estimator.get_params(), "model_", "door_class"}
-    found = {name: _exactly(value) for name, value in vars(run.estimator).items() if name not in given}
-    return {**_exactly(run.model), **found, "models of the steps": _exactly(run.steps)}
+    """The model, its statement, those of each step and what the method remembers, in a form that can be compared."""
+    remembered = {name: _exactly(value) for name, value in vars(run.estimator).items() if name != "model_"}
+    return {**_exactly(run.model), **remembered, "models of the steps": _exactly(run.steps)}
 
 
 def _exactly(value: Any) -> Any:
@@ -120,4 +127,6 @@ def _exactly(value: Any) -> Any:
         return {key: _exactly(content) for key, content in value.items()}
     if isinstance(value, list | tuple):
         return [_exactly(content) for content in value]
+    if hasattr(value, "__dict__") and not callable(value):
+        return type(value).__name__, _exactly(vars(value))
     return repr(value)

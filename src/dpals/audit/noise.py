@@ -32,6 +32,7 @@ from dpals.audit.tries import check_tries
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
 from dpals.ratings import Ratings
+from dpals.release.mechanism import Door
 from dpals.release.randomness import NoiseStream, rounded_gaussian
 
 LOW_BITS = 8
@@ -65,7 +66,7 @@ def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 20
     searching = isinstance(estimator, PrivateSearch)
     with watched_streams() as watch:
         runs = two_fits(estimator, ratings)
-        noises = gathered(runs, samples)
+        noises = gathered(runs, samples, estimator.door_class)
     if not noises:
         return Level(2, "noise", (_check_nothing(runs, len(watch.keys)),))
     processes = other_processes()
@@ -75,14 +76,14 @@ def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 20
     checks = [
         _check_variance(noises),
         _check_shape(noises),
-        _check_tails(noises[0]),
+        _check_tails(noises[0], estimator.door_class),
         _check_small_noise(),
         *_check_bits(noises),
         _check_grid(list(dict.fromkeys(passages))),
         _check_independence(noises, runs),
-        check_source(passages[0]),
+        check_source(passages[0], estimator.door_class),
         check_no_reuse(watch),
-        check_paid_first(watch, free_streams, passages[0]),
+        check_paid_first(watch, free_streams, passages[0], estimator.door_class),
         check_processes(processes),
         check_labels(runs[0], recorded(estimator, ratings, insecure_seed=1)),
     ]
@@ -144,9 +145,9 @@ def _check_shape(noises: Sequence[Noise]) -> Check:
     return judged("the noise is Gaussian", surprises, f"{scores.size:,} numbers of {len(noises)} releases")
 
 
-def _check_tails(noise: Noise) -> Check:
+def _check_tails(noise: Noise, door_class: type[Door]) -> Check:
     """Of one release, because far tails take many numbers: noise that is cut off there gives people away."""
-    table = taller_table(noise.passages[0], _FOR_TAILS // len(noise.weights))
+    table = taller_table(noise.passages[0], _FOR_TAILS // len(noise.weights), door_class)
     scores, tails = np.abs(standardised(table, noise.sigmas, seed=0)), np.array([3.0, 3.5, 4.0, 4.5])
     expected = 2 * stats.norm.sf(tails) * scores.size
     seen = [int(np.sum(scores > tail)) for tail in tails]

@@ -87,7 +87,7 @@ def two_fits(estimator: PrivateEstimator, ratings: Ratings) -> list[Run]:
     return runs
 
 
-def gathered(runs: Sequence[Run], samples: int) -> list[Noise]:
+def gathered(runs: Sequence[Run], samples: int, door_class: type[Door] = Door) -> list[Noise]:
     """Noise of every kind of release, with repeats through doors of their own until there is enough of it."""
     kinds: dict[tuple[object, int], list[Passage]] = {}
     for run in runs:
@@ -97,26 +97,26 @@ def gathered(runs: Sequence[Run], samples: int) -> list[Noise]:
                 kinds.setdefault(kind, []).append(passage)
     enough = max(samples // max(1, len(kinds)), min(samples, _AT_LEAST))
     repeats = samples // (_PER_REPEAT * max(1, len(kinds)))
-    return [_repeated(number, found, repeats, enough) for number, found in enumerate(kinds.values())]
+    return [_repeated(number, found, repeats, enough, door_class) for number, found in enumerate(kinds.values())]
 
 
-def _repeated(number: int, found: list[Passage], repeats: int, enough: int) -> Noise:
+def _repeated(number: int, found: list[Passage], repeats: int, enough: int, door_class: type[Door]) -> Noise:
     """Noise of a release that was found in fits, with at most so many repeats and, in all, `enough` numbers."""
     first, passages = found[0], list(found)
     budget, size = Budget.of_cost(2 * first.cost), first.sums.size
     for _ in range(min(repeats, -(-enough // size) - len(passages))):
-        door = Door(budget)
+        door = door_class(budget)
         published = door.release(first.query, first.offers, first.cost)
         passages.append(replace(first, record=door.releases[-1], published=published))
     rows = -(-(enough - size * len(passages)) // first.sums.shape[1])
-    return Noise(number, tuple(passages), taller_table(first, max(0, rows)))
+    return Noise(number, tuple(passages), taller_table(first, max(0, rows), door_class))
 
 
-def taller_table(passage: Passage, rows: int) -> NDArray[np.int64]:
+def taller_table(passage: Passage, rows: int, door_class: type[Door]) -> NDArray[np.int64]:
     """The noise of a table with so many rows and no users, in steps, for the query and the cost of a release."""
     if rows == 0:
         return np.empty((0, passage.sums.shape[1]), np.int64)
-    door = Door(Budget.of_cost(2 * passage.cost))
+    door = door_class(Budget.of_cost(2 * passage.cost))
     table = door.release(replace(passage.query, n_items=rows), (), passage.cost)
     return np.rint(table / passage.record.step).astype(np.int64)
 

@@ -144,21 +144,24 @@ def _double(door_class: type[Door], run: Run, script: Sequence[Passage] | None) 
 
 @contextmanager
 def _overheard(lines: list[str]) -> Iterator[None]:
-    """Collect what the library logs, warns of and prints."""
+    """Collect what is logged, warned of and printed."""
 
     class Collector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             lines.append(record.getMessage())
 
-    logger, handler, printed = logging.getLogger("dpals"), Collector(), io.StringIO()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
+    handler, printed = Collector(), io.StringIO()
+    everyone, ours = logging.getLogger(), logging.getLogger("dpals")
+    levels = everyone.level, ours.level
+    everyone.addHandler(handler)
+    everyone.setLevel(logging.INFO)
+    ours.setLevel(logging.DEBUG)
     try:
         with warnings.catch_warnings(record=True) as warned, redirect_stdout(printed), redirect_stderr(printed):
             warnings.simplefilter("always")
             yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
+        everyone.removeHandler(handler)
+        everyone.setLevel(levels[0])
+        ours.setLevel(levels[1])
         lines += [str(warning.message) for warning in warned] + printed.getvalue().splitlines()

@@ -25,6 +25,7 @@ _RUNS_PER_SEARCH = 10  # a search takes as long as many canaries of other method
 _MOST_TRIES = 1_000_000
 _TOGETHER = 2**16
 _CELLS = np.concatenate([[-np.inf], np.linspace(-9.0, 9.0, 6001), [np.inf]])
+_LARGEST_MU = 25.0  # beyond it, chances are smaller than floating point can tell
 _OTHER_MUS = (0.05, 0.2, 1.0)
 _OTHER_DELTAS = (1e-6, 1e-4)
 _OTHER_MEANS = (3.0, 10.0, 100.0)
@@ -104,7 +105,9 @@ def lost(mu: float, epsilon: float, tries: Tries) -> float:
     for order in _orders(chances[0], tries):
         one, other = (_best(tries, chance[order]) for chance in chances)
         for a, b in ((one, other), (other, one)):
-            worst = max(worst, float(np.maximum(a - math.exp(epsilon) * b, 0).sum()))
+            with np.errstate(divide="ignore"):
+                allowed = np.exp(np.minimum(epsilon + np.log(b), 0.0))
+            worst = max(worst, float(np.maximum(a - allowed, 0).sum()))
     return worst
 
 
@@ -115,9 +118,19 @@ def _cell_chances(mean: float) -> Scores:
 
 
 def _best(tries: Tries, chances: Scores) -> Scores:
-    """The chance of each cell to be the best one; the first cell beats all others."""
-    beyond = np.minimum(np.concatenate([[0.0], np.cumsum(chances)]), 1.0)
-    return -np.diff(generating_function(tries, beyond))
+    """The chance of each cell to be the best one; the first cell beats all others.
+
+    It is the difference of two values of the `generating_function`, written so that small ones keep all their digits:
+    exp(epsilon) would make large ones of rounding errors.
+    """
+    beyond = np.minimum(np.concatenate([[0.0], np.cumsum(chances[:-1])]), 1.0)
+    if isinstance(tries, Poisson):
+        return np.asarray(-np.exp(-tries.mean * beyond) * np.expm1(-tries.mean * chances))
+    rest = tries.gamma + (1 - tries.gamma) * beyond
+    growth = np.log1p((1 - tries.gamma) * chances / rest)
+    if tries.eta == 0:
+        return np.asarray(growth / -math.log(tries.gamma))
+    return np.asarray(-(rest**-tries.eta) * np.expm1(-tries.eta * growth) / (tries.gamma**-tries.eta - 1))
 
 
 def _orders(chances: Scores, tries: Tries) -> Iterator[NDArray[np.int64]]:
@@ -160,9 +173,14 @@ def _check_drawn(
 def _check_own_loss(statement: Statement, tries: Tries) -> Check:
     chosen = statement.selection
     assert chosen is not None
+    question = "the promise covers the exact loss of such a search"
+    if chosen.mu > _LARGEST_MU:
+        return Check(
+            question, "inconclusive", f"epsilon {statement.epsilon:.4g} promises so little that it was not tried"
+        )
     delta = lost(chosen.mu, statement.epsilon, tries)
     detail = f"at epsilon {statement.epsilon:.4g} it needs a delta of {delta:.3g}; claimed is {statement.delta:.3g}"
-    return Check("the promise covers the exact loss of such a search", _covered(delta, statement.delta), detail)
+    return Check(question, _covered(delta, statement.delta), detail)
 
 
 def _check_other_losses() -> Check:

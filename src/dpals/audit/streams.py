@@ -129,12 +129,13 @@ def check_no_reuse(watch: Watch) -> Check:
     )
 
 
-def check_source(passage: Passage) -> Check:
+def check_source(passage: Passage, door_class: type[Door]) -> Check:
     """The noise of a release is made of the words of its stream, and these of its key, worked out anew here."""
     weights = due_weights(passage.query)
     rows = -(-_LOOKED_AT // len(weights))
     with watched_streams() as watch:
-        table = Door(Budget.of_cost(2 * passage.cost)).release(replace(passage.query, n_items=rows), (), passage.cost)
+        door = door_class(Budget.of_cost(2 * passage.cost))
+        table = door.release(replace(passage.query, n_items=rows), (), passage.cost)
     noise = np.rint(table / passage.record.step).ravel()
     words = np.concatenate([np.empty(0, np.uint64), *watch.words])[: noise.size]
     due = _aes_words(watch.keys[0], len(words)) if watch.keys else words[:0]
@@ -166,11 +167,11 @@ def _gaussian_of(words: NDArray[np.uint64]) -> NDArray[np.float64]:
     return np.where(words >> np.uint64(63), -sizes, sizes)
 
 
-def check_paid_first(watch: Watch, free_streams: int, passage: Passage) -> Check:
+def check_paid_first(watch: Watch, free_streams: int, passage: Passage, door_class: type[Door] = Door) -> Check:
     """Every stream was opened after its own spend was recorded; only `free_streams` draw no noise and need none."""
     unpaid = watch.unpaid - free_streams
     shared = max(watch.owed, watch.late)
-    refused, drawn = _drawn_without_ledger(passage)
+    refused, drawn = _drawn_without_ledger(passage, door_class)
     return Check(
         "every release pays first, and then opens a stream of its own",
         "passed" if unpaid == shared == drawn == 0 and refused else "failed",
@@ -185,11 +186,11 @@ class _RefusingLedger(Ledger):
         raise PrivacyBudgetExceeded("this ledger takes no spend")
 
 
-def _drawn_without_ledger(passage: Passage) -> tuple[bool, int]:
+def _drawn_without_ledger(passage: Passage, door_class: type[Door]) -> tuple[bool, int]:
     """Whether a release ends where its ledger refuses the spend, and how many streams it opened by then."""
     with watched_streams() as watch:
         try:
-            Door(Budget.of_cost(2 * passage.cost), _RefusingLedger()).release(passage.query, (), passage.cost)
+            door_class(Budget.of_cost(2 * passage.cost), _RefusingLedger()).release(passage.query, (), passage.cost)
         except PrivacyBudgetExceeded:
             return True, len(watch.keys)
     return False, len(watch.keys)
