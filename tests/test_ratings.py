@@ -478,6 +478,8 @@ class TestTheObject:
             ("values", np.array([1, 2, 6], np.float32), "values must lie in the rating range"),
             ("values", np.array([1, 2, np.nan], np.float32), "values must lie in the rating range"),
             ("values", None, "values and rating_range go together"),
+            ("users", np.array(["b", "b"]), "users must all be different"),
+            ("items", np.array([4, 4]), "items must all be different"),
         ],
     )
     def test_constructor_refuses_what_is_not_a_matrix(self, field: str, value: Any, message: str) -> None:

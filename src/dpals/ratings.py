@@ -347,6 +347,11 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def _are_distinct(ids: NDArray[Any]) -> bool:
+    """Whether no id is there twice. Most ids come in rising order, and need not be sorted to see it."""
+    return bool(np.all(ids[1:] > ids[:-1])) or len(np.unique(ids)) == len(ids)
+
+
 def _check_structure(ratings: Ratings) -> None:
     """Raise unless the arrays form a sparse matrix without duplicates, and the ratings lie in their range."""
     indptr, indices, n = ratings.indptr, ratings.indices, len(ratings.indices)
@@ -368,6 +373,9 @@ def _check_structure(ratings: Ratings) -> None:
     rising[starts[(starts > 0) & (starts < n)] - 1] = True
     if not rising.all():
         raise InputError("indices must strictly increase within each user: an item is out of order or there twice")
+    for name, ids in {"users": ratings.users, "items": ratings.items}.items():
+        if not _are_distinct(ids):
+            raise InputError(f"{name} must all be different: one of them is there twice")
     if ratings.values is not None and ratings.rating_range is not None and n:
         low, high = np.float32(ratings.rating_range[0]), np.float32(ratings.rating_range[1])
         if not (ratings.values.min() >= low and ratings.values.max() <= high):

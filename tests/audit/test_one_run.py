@@ -79,9 +79,8 @@ def test_a_search_is_held_to_its_own_promise():
 def test_claims_beyond_reach_are_inconclusive():
     canaries, people = audit_one_run(dpals.ItemMean(epsilon=6.0), canaries=200).checks
     assert canaries.verdict == "inconclusive"
-    assert "canaries could" in canaries.detail
+    assert "25,600 canaries or people could" in canaries.detail
     assert people.verdict == "inconclusive"
-    assert "it could not have shown anything" in people.detail
     canaries, people = audit_one_run(dpals.ItemMean(epsilon=30.0), canaries=200).checks
     assert canaries.verdict == people.verdict == "inconclusive"
     assert "nor could" in canaries.detail

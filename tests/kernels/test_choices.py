@@ -83,3 +83,22 @@ def test_stays_finite_where_a_row_has_everything_or_offsets_are_extreme():
         base = np.diag([1.0, 0.01]).astype(np.float32)
         found = solve_choices(indptr, indices, features, offsets, base, np.ones(50, bool), ridged=1)
         assert np.isfinite(found).all()
+
+
+def test_a_row_without_a_solution_leaves_its_inverse_as_it_was():
+    """Columns so nearly alike that the curvature is singular in single precision: nothing of other rows may show."""
+    rng = np.random.default_rng(0)
+    features = np.column_stack([30 + rng.normal(size=20_000) * 1e-3, np.ones(20_000)]).astype(np.float32)
+    offsets, base = np.full(20_000, -3, np.float32), np.diag([1.0, 1e-3]).astype(np.float32)
+    few, many = (np.sort(rng.choice(20_000, size, replace=False)).astype(np.int32) for size in (1, 10_000))
+
+    def inverse_of_last(*rows):
+        indptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+        inverses = np.zeros((len(rows), 1), np.float32)
+        considered = np.ones(len(features), bool)
+        solve_choices(
+            indptr, np.concatenate(rows), features, offsets, base, considered, ridged=1, inverses=inverses, threads=1
+        )
+        return inverses[-1]
+
+    assert inverse_of_last(few, many) == inverse_of_last(many) == 0

@@ -1,11 +1,10 @@
 """Level 4: attacks on what one training publishes, and on nothing else.
 
 An attacker of this kind is weaker than the one of the promise, who sees every release and knows everybody else. What
-such attacks show lies far below what is promised; they are here because they look at the whole, end to end: code that
-leaks beside the releases, in the model itself, is seen here or nowhere.
+such attacks show lies far below what is promised; they are here because they look at the whole, end to end, as someone
+would who downloads the model.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,12 +24,11 @@ from dpals.audit.attacks import (
     trained,
     without_privacy,
 )
-from dpals.audit.bounds import CONFIDENCE, share_bounds
+from dpals.audit.bounds import CONFIDENCE
 from dpals.audit.guessing import chance_of_guesses, epsilon_of_guesses, guesses_needed
 from dpals.audit.recording import checked_subject
-from dpals.audit.report import Check, Curve, Level, Verdict
+from dpals.audit.report import Check, Curve, Level
 from dpals.errors import InputError
-from dpals.kernels.hashing import hashed_uniform
 from dpals.methods.estimator import PrivateEstimator
 from dpals.simulate import movielens_like
 
@@ -43,8 +41,9 @@ some methods train alone."""
 PEOPLE_BESIDE_CANARIES = 200
 MOST_CANARIES = 1_000_000
 
-PEOPLE, PEOPLE_ITEMS, PEOPLE_RATINGS = 750, 1500, 50
-TESTED_RATES = 20
+ITEMS_PER_PERSON, RATINGS_OF_A_PERSON = 10, 30
+OTHERS_SHARE = 1 / 3
+"""Of people like any others, so many are not suspected: the attacker knows them, to see what a model usually fits."""
 
 Coins = NDArray[np.bool_]
 
@@ -59,7 +58,7 @@ def audit_one_run(estimator: PrivateEstimator, implicit: bool = False, canaries:
     implicit
         Whether to train on implicit feedback.
     canaries
-        How many canaries there are. With more of them, larger epsilons can be belied.
+        How many canaries there are, and people like any others. With more of them, larger epsilons can be belied.
     seed
         Of the simulated data. The coins that decide who takes part are tossed anew each time, like the noise.
 
@@ -73,11 +72,15 @@ def audit_one_run(estimator: PrivateEstimator, implicit: bool = False, canaries:
     subject = checked_subject(estimator)
     if canaries < 100:
         raise InputError(f"one run needs at least 100 canaries to say anything, not {canaries:,}")
-    games = _canary_games(subject, implicit, canaries, seed)
-    promise = games[0].promise
-    canary_check, canary_facts = _judged_game(*games, canaries)
-    people_check, people_facts, curves = _judged_people(*_people_attacks(subject, implicit, seed), promise)
-    return Level(4, "one run", (canary_check, people_check), canary_facts | people_facts, curves, one_is_enough=True)
+    games = {
+        "canaries are not recognised more often than the claimed epsilon allows": _canary_games,
+        "people like any others are not recognised more often than the claimed epsilon allows": _people_games,
+    }
+    attacks = [make(subject, implicit, canaries, seed) for make in games.values()]
+    found = [_guessed(*pair) for pair in attacks]
+    checks = tuple(guessed.check(question) for question, guessed in zip(games, found, strict=True))
+    facts, curves = _recognised(*attacks[1])
+    return Level(4, "one run", checks, found[0].facts | facts, curves, one_is_enough=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,40 +113,63 @@ def _canary_games(estimator: PrivateEstimator, implicit: bool, canaries: int, se
     return game(estimator), game(without_privacy(estimator))
 
 
-def _judged_game(attack: Attack, twin: Attack, canaries: int) -> tuple[Check, dict[str, float]]:
-    """What the right guesses about canaries say about the claimed epsilon."""
-    question = "canaries are not recognised more often than the claimed epsilon allows"
-    promise, delta = attack.promise, _delta_of_game(attack.promise.statement.delta, canaries)
+@dataclass(frozen=True)
+class Guessed:
+    """How many guesses were right, of the attack and of its twin, and how many would belie the claim."""
+
+    promise: Promise
+    people: int
+    guesses: int
+    needed: int
+    right: int
+    right_of_twin: int
+    delta: float
+
+    @property
+    def epsilon(self) -> float:
+        """Promises of this kind with a smaller epsilon, at the statement's delta, are belied."""
+        shown = epsilon_of_guesses(self.right, self.guesses, self.people, self.delta)
+        return self.promise.at_own_delta(shown, self.delta)
+
+    @property
+    def facts(self) -> dict[str, float]:
+        return {
+            "epsilon_claimed": self.promise.statement.epsilon,
+            "epsilon_at_least": self.epsilon,
+            "canaries": float(self.people),
+            "guesses": float(self.guesses),
+            "correct": float(self.right),
+            "correct_without_privacy": float(self.right_of_twin),
+        }
+
+    def check(self, question: str) -> Check:
+        """Failed if too many guesses are right; inconclusive if there could not have been enough."""
+        claim = self.promise.statement
+        found = (
+            f"of {self.guesses:,} guesses about {self.people:,} of them {self.right:,} are right, and "
+            f"{self.right_of_twin:,} without privacy (epsilon {NO_PRIVACY:g}); epsilon is at least {self.epsilon:.3g}, "
+            f"claimed is {claim.epsilon:.3g} at delta {claim.delta:g}"
+        )
+        if self.right >= self.needed:
+            return Check(question, "failed", f"{found}: {self.needed:,} right guesses already belie it")
+        if self.needed > self.guesses:
+            more = _people_needed(self.promise, 2 * self.people)
+            return Check(question, "inconclusive", f"{found}: not even right guesses alone could belie it; {more}")
+        if self.right_of_twin < self.needed and claim.epsilon > 0:  # or there is no privacy to do without
+            weak = "this attack has no such success without privacy; level 3 attacks harder"
+            return Check(question, "inconclusive", f"{found}: {self.needed:,} right guesses would belie it, and {weak}")
+        return Check(question, "passed", f"{found}, and {self.needed:,} right guesses would belie it")
+
+
+def _guessed(attack: Attack, twin: Attack) -> Guessed:
+    """Who is guessed to have taken part, and who not, is settled by the scores; how many, by the claim alone."""
+    people, promise = len(attack.is_in), attack.promise
+    delta = _delta_of_game(promise.statement.delta, people)
     claimed = promise.epsilon_at(delta)
-    guesses = _number_of_guesses(canaries, claimed, delta)
-    needed = guesses_needed(canaries, guesses, claimed, delta)
-    correct, of_twin = (right_guesses(game.scores, game.is_in, guesses // 2) for game in (attack, twin))
-    shown = promise.at_own_delta(epsilon_of_guesses(correct, guesses, canaries, delta), delta)
-    facts = {
-        "epsilon_claimed": promise.statement.epsilon,
-        "epsilon_at_least": shown,
-        "canaries": float(canaries),
-        "guesses": float(guesses),
-        "correct": float(correct),
-        "correct_without_privacy": float(of_twin),
-    }
-    detail = (
-        f"of {guesses:,} guesses about {canaries:,} canaries {correct:,} are right, and {of_twin:,} without privacy "
-        f"(epsilon {NO_PRIVACY:g}); epsilon is at least {shown:.3g}, claimed is {promise.statement.epsilon:.3g} at "
-        f"delta {promise.statement.delta:g}"
-    )
-    if correct >= needed:
-        return Check(question, "failed", f"{detail}: {needed:,} right guesses already belie it"), facts
-    if needed > guesses:
-        more = _canaries_needed(promise, 2 * canaries)
-        return Check(question, "inconclusive", f"{detail}: not even right guesses alone could belie it; {more}"), facts
-    if of_twin < needed and claimed > 0:  # where nothing is released, there is no privacy to do without
-        weak = f"{detail}: {needed:,} right guesses would belie it, and this attack has no such success without privacy"
-        return Check(
-            question, "inconclusive", f"{weak}; another number of canaries may help, and level 3 attacks harder"
-        ), facts
-    seen = "the attack sees the published model only, and is weaker than the worst case of level 3"
-    return Check(question, "passed", f"{detail}, and {needed:,} right guesses would belie it; {seen}"), facts
+    guesses = _number_of_guesses(people, claimed, delta)
+    needed = guesses_needed(people, guesses, claimed, delta)
+    right, of_twin = (right_guesses(game.scores, game.is_in, guesses // 2) for game in (attack, twin))
+    return Guessed(promise, people, guesses, needed, right, of_twin, delta)
 
 
 def _delta_of_game(delta: float, canaries: int) -> float:
@@ -163,79 +189,53 @@ def _number_of_guesses(canaries: int, epsilon: float, delta: float) -> int:
     return 2 * (canaries // 2)
 
 
-def _canaries_needed(promise: Promise, at_least: int) -> str:
+def _people_needed(promise: Promise, at_least: int) -> str:
     """How many canaries could belie the claim if all guesses were right, doubled until they do."""
     number = at_least
     while number <= MOST_CANARIES:
         delta = _delta_of_game(promise.statement.delta, number)
         if chance_of_guesses(number, number, number, promise.epsilon_at(delta), delta) <= 1 - CONFIDENCE:
-            return f"{number:,} canaries could"
+            return f"{number:,} canaries or people could"
         number *= 2
-    return f"nor could those of {MOST_CANARIES:,} canaries"
+    return f"nor could those about {MOST_CANARIES:,}"
 
 
-def _people_attacks(estimator: PrivateEstimator, implicit: bool, seed: int) -> tuple[Attack, Attack]:
+def _people_games(estimator: PrivateEstimator, implicit: bool, people: int, seed: int) -> tuple[Attack, Attack]:
     """Scores of people like any others: how much better the model fits them than one trained on yet others."""
-    everybody = movielens_like(PEOPLE, PEOPLE_ITEMS, PEOPLE_RATINGS, seed=seed).to_csr()
-    luck = hashed_uniform(seed + 3, np.arange(PEOPLE))
-    others, suspects = everybody[luck < 1 / 3], everybody[luck >= 1 / 3]
-    is_in = coins(suspects.shape[0])
+    n_others = round(OTHERS_SHARE * people)
+    everybody = movielens_like(n_others + people, ITEMS_PER_PERSON * people, RATINGS_OF_A_PERSON, seed=seed).to_csr()
+    others, suspects = everybody[:n_others], everybody[n_others:]
+    is_in = coins(people)
     data, known = rated(suspects[is_in], implicit), rated(suspects, implicit)
     twin = without_privacy(estimator)
     usual = fit_to_each(trained(twin, rated(others, implicit)), known)
 
-    def attack(method: PrivateEstimator) -> Attack:
+    def game(method: PrivateEstimator) -> Attack:
         model = trained(method, data)
         assert model.privacy is not None
         return Attack(Promise(model.privacy), fit_to_each(model, known) - usual, is_in)
 
-    return attack(estimator), attack(twin)
+    return game(estimator), game(twin)
 
 
-def _judged_people(attack: Attack, twin: Attack, promise: Promise) -> tuple[Check, dict[str, float], tuple[Curve, ...]]:
-    """The curve of the attack against the limit."""
-    limit = promise.limit
-    area, area_of_twin = _area(attack), _area(twin)
+def _recognised(attack: Attack, twin: Attack) -> tuple[dict[str, float], tuple[Curve, ...]]:
+    """Members recognised against false alarms, as curves, and what they come to. They are for the eye.
+
+    People of one training are not independent of each other, so that a curve above the limit is not a proof.
+    """
+    limit = attack.promise.limit
     ours, reference = _curve(attack, "attack", "at the stated epsilon"), _curve(twin, "reference", "without privacy")
-    recognised = max(float(hit) for alarm, hit in zip(ours.false_alarms, ours.recognised, strict=True) if alarm <= 0.01)
     facts = {
-        "auc_members": area,
-        "auc_reference": area_of_twin,
-        "recognised_at_1_percent": recognised,
+        "auc_members": _area(attack),
+        "auc_reference": _area(twin),
+        "recognised_at_1_percent": max(
+            hit for alarm, hit in zip(ours.false_alarms, ours.recognised, strict=True) if alarm <= 0.01
+        ),
         "limit_at_1_percent": limit(0.01),
     }
-    rates = np.geomspace(0.001, 1, 200)
+    rates = np.geomspace(0.001, 1, 200).tolist()
     allowed = Curve("what the promise allows", "limit", tuple(rates), tuple(limit(rate) for rate in rates))
-    noticed = "crosses" if _crossing(twin, limit) else "does not cross"
-    detail = (
-        f"with 1% false alarms the attack recognises {recognised:.1%} of {attack.is_in.sum():,} members, and "
-        f"{limit(0.01):.1%} are allowed; area under the curve {area:.3f}, and {area_of_twin:.3f} without privacy, "
-        f"where the attack {noticed} the limit with certainty"
-    )
-    sure = Attack(attack.promise, attack.is_in.astype(np.float64), attack.is_in)
-    verdict: Verdict = "passed"
-    if crossing := _crossing(attack, limit):
-        verdict, detail = "failed", f"{detail}: {crossing}"
-    elif not _crossing(sure, limit):
-        verdict, detail = "inconclusive", f"{detail}: for so large an epsilon not even a sure attack would"
-    elif not _crossing(twin, limit) and promise.statement.epsilon > 0:
-        verdict, detail = "inconclusive", f"{detail}: it could not have shown anything"
-    question = "people like any others are not recognised more often than the promise allows"
-    return Check(question, verdict, detail), facts, (allowed, ours, reference)
-
-
-def _crossing(attack: Attack, limit: Callable[[float], float]) -> str:
-    """Where the curve lies above the limit with confidence at one of the tested numbers of accusations, or nothing."""
-    members, others = roc(attack.scores, attack.is_in)
-    n_members, n_others = int(members[-1]), int(others[-1])
-    confidence = 1 - (1 - CONFIDENCE) / (2 * TESTED_RATES)
-    for accused in np.rint(np.geomspace(5, n_members, TESTED_RATES)).astype(int):
-        recognised = share_bounds(int(members[accused]), n_members, confidence)[0]
-        alarms = share_bounds(int(others[accused]), n_others, confidence)[1]
-        if recognised > limit(alarms):
-            found = f"at least {recognised:.1%} recognised with at most {alarms:.1%} false alarms"
-            return f"{found}, where {limit(alarms):.1%} are allowed"
-    return ""
+    return facts, (allowed, ours, reference)
 
 
 def _area(attack: Attack) -> float:
@@ -246,4 +246,4 @@ def _area(attack: Attack) -> float:
 
 def _curve(attack: Attack, kind: Literal["attack", "reference"], name: str) -> Curve:
     members, others = roc(attack.scores, attack.is_in)
-    return Curve(name, kind, tuple(others / others[-1]), tuple(members / members[-1]))
+    return Curve(name, kind, tuple((others / others[-1]).tolist()), tuple((members / members[-1]).tolist()))

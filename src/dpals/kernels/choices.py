@@ -126,6 +126,7 @@ def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, so
         solution[rank - 1] = starts[level]
         moments[:] = first_moments[level]
         system[:] = first_systems[level]
+        solved = True
         for number in range(_NEWTON_STEPS):
             if number:
                 _expectations(solution, columns, moments, system, scratch)
@@ -136,7 +137,8 @@ def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, so
                 system[k, width] = pull
                 for pad in range(1, _LANES):
                     system[k, width + pad] = 0
-            if not solve_positive(system, step, reciprocals):
+            solved = solve_positive(system, step, reciprocals)
+            if not solved:  # what is in `step` and `reciprocals` may be of another row
                 break
             length = np.float32(0)
             for k in range(rank):
@@ -144,7 +146,7 @@ def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, so
             shorter = min(np.float32(1), _LONGEST_STEP / np.sqrt(length))
             for k in range(rank):
                 solution[k] += shorter * step[0, k]
-        if lines[i] >= 0:
+        if solved and lines[i] >= 0:
             invert(system, reciprocals, rank, ridged, root, inverses[lines[i]])
 
 
