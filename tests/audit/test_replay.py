@@ -18,7 +18,7 @@ from dpals.release.contribution import Offer, Pattern, Query
 
 @pytest.fixture(autouse=True)
 def small_crowd(monkeypatch):
-    monkeypatch.setattr(replay, "_CROWDS", ((200, 60, 1), (20, 300, 4)))
+    monkeypatch.setattr(replay, "_CROWDS", ((200, 60, 1.0, 1), (20, 300, 1.0, 4)))
 
 
 def failures(method, **arguments):
@@ -44,7 +44,7 @@ def test_someone_comes_close_to_the_bound():
     """Or the comparison could hardly notice a bound that is too large."""
     level = audit_replay(dpals.ItemMean(1.0), people=12)
     assert 0.9 < level.facts["largest_share_of_bound"] <= 1
-    assert level.facts["neighbours"] == 24
+    assert level.facts["neighbours"] == 24 + 8
     assert level.facts["releases"] == 3
 
 

@@ -37,19 +37,31 @@ class Rows:
         return Ratings.from_arrays(users, self.items[keep], **rated, catalogue=range(self.n_items))
 
 
-def odd_people(n_users: int, n_items: int, implicit: bool, seed: int = 0) -> Rows:
+def odd_people(n_users: int, n_items: int, implicit: bool, seed: int = 0, busiest: float = 1.0) -> Rows:
     """People with very many, very few, extreme and repeated ratings, so that each of them can matter.
 
-    Some items hang on a single person. One row in twenty is there a second time, with another rating.
+    Some items hang on a single person, and so do the lowest rating, the highest, and the only one that is no whole
+    number. One row in twenty is there a second time, with another rating. `busiest` is the share of the items that the
+    most active people rate.
     """
     user, item = np.arange(n_users)[:, None], np.arange(n_items)[None, :]
-    activity = hashed_uniform(seed, user, np.array([[-1]])) ** 2
+    activity = busiest * hashed_uniform(seed, user, np.array([[-1]])) ** 2
     users, items = np.nonzero(hashed_uniform(seed, user, item) < np.maximum(activity, 1.5 / n_items))
     again = hashed_uniform(seed + 1, users, items) < 0.05
     users, items = (np.concatenate([column, column[again]]) for column in (users, items))
-    choice = hashed_uniform(seed + 2, np.arange(len(users)))
-    values = np.array([0.5, 2.5, 3.3, 5.0])[(4 * choice).astype(int)]
+    values = np.floor(1 + 4 * hashed_uniform(seed + 2, np.arange(len(users))))
+    for person, value in zip(np.unique(users)[:3], (RANGE[0], RANGE[1], 3.3), strict=False):
+        values[users == person] = value
     return Rows(users, items, None if implicit else values, n_items)
+
+
+def few_people(n_items: int, implicit: bool) -> Rows:
+    """Four people with two ratings each, all of them different: without one of them, everything looks different.
+
+    Minimum, maximum, median, number of people: what depends on such numbers is seen here.
+    """
+    values = np.array([0.5, 1.0, 2.0, 2.5, 3.5, 4.0, 4.5, 5.0])
+    return Rows(np.repeat(np.arange(4), 2), np.arange(8) % n_items, None if implicit else values, n_items)
 
 
 def takes_ratings(estimator: PrivateEstimator) -> bool:

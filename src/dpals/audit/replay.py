@@ -9,23 +9,24 @@ import numpy as np
 
 from dpals.audit import neighbours
 from dpals.audit.books import disagreements, forgotten, untrue_conversions
-from dpals.audit.data import Rows, fitting, odd_people
+from dpals.audit.data import Rows, few_people, fitting, odd_people
 from dpals.audit.drills import beyond_bounds, breaches
 from dpals.audit.ledger_drills import ledger_breaches
-from dpals.audit.neighbours import differences, published, used
+from dpals.audit.neighbours import differences, used
 from dpals.audit.recording import Passage, Run, checked_subject, recorded
 from dpals.audit.report import Check, Level
+from dpals.audit.search_replay import search_leaks, telling_seed
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
 
 _SEED = 1
 _MUCH = 50.0
 _LOUDER = 10.0
-_CROWDS = (  # people, items and threads
-    (3001, 150, 1),  # so many people that products over all of them are done in another order than over some
-    (61, 1000, 4),  # so many items that settings for large catalogues matter
+_CROWDS = (  # people, items, the share of them that the most active people have, and threads
+    (30_001, 60, 0.1, 1),  # so many people that there are several blocks, and settings for large data matter
+    (61, 1000, 1.0, 4),  # so many items that settings for large catalogues matter
 )
-_FEW = 7
+_DELTAS = (0.29, 0.03)  # between one, or a tenth, over four people and over three
 _SHOWN = 3
 _QUESTIONS = {
     neighbours.BOUND: "no user moves a release by more than its bound",
@@ -58,25 +59,35 @@ def audit_replay(estimator: PrivateEstimator, implicit: bool = False, people: in
     'passed'
     """
     estimator = checked_subject(estimator)
-    n_items = fitting(estimator, lambda size: odd_people(_FEW, size, implicit).ratings())
+    n_items = fitting(estimator, lambda size: few_people(size, implicit).ratings())
     rows = odd_people(people, n_items, implicit)
-    crowds = {threads: odd_people(users, max(items, n_items), implicit, seed=5) for users, items, threads in _CROWDS}
-    checks, facts = _checks(estimator, rows, crowds)
+    crowds = {
+        threads: odd_people(users, max(items, n_items), implicit, seed=5, busiest=busiest)
+        for users, items, busiest, threads in _CROWDS
+    }
+    checks, facts = _checks(estimator, rows, few_people(n_items, implicit), crowds)
     return Level(1, "replay", tuple(checks), facts)
 
 
-def _checks(estimator: PrivateEstimator, rows: Rows, crowds: dict[int, Rows]) -> tuple[list[Check], dict[str, float]]:
+def _checks(
+    estimator: PrivateEstimator, rows: Rows, few: Rows, crowds: dict[int, Rows]
+) -> tuple[list[Check], dict[str, float]]:
     """All checks, and the largest share of a bound that anyone used."""
     richer = _with_more_budget(estimator)
     private = usual = recorded(estimator, rows.ratings())
+    seed = _SEED
     if isinstance(estimator, PrivateSearch):  # without a seed, neighbours would make other tries
-        usual = recorded(estimator, rows.ratings(), insecure_seed=_SEED)
-    rich = recorded(richer, rows.ratings(), insecure_seed=_SEED)
-    loud = recorded(richer, rows.ratings(), _louder(rich.passages), insecure_seed=_SEED)
+        seed = telling_seed(estimator, rows.ratings())
+        usual = recorded(estimator, rows.ratings(), insecure_seed=seed)
+    rich = recorded(richer, rows.ratings(), insecure_seed=seed)
+    loud = recorded(richer, rows.ratings(), _louder(rich.passages), insecure_seed=seed)
     found: dict[str, list[str]] = {kind: [] for kind in _QUESTIONS}
     largest = max(_compare_neighbours(*pair, rows, found) for pair in ((estimator, usual), (richer, loud)))
-    n_users = len(np.unique(rows.users))
-    scope = f"{2 * n_users} neighbours, release by release"
+    for delta in _DELTAS:
+        method = copy.deepcopy(estimator).set_params(delta=delta)
+        _compare_neighbours(method, recorded(method, few.ratings(), insecure_seed=_SEED), few, found)
+    n_neighbours = 2 * len(np.unique(rows.users)) + len(_DELTAS) * len(np.unique(few.users))
+    scope = f"{n_neighbours} neighbours, release by release"
     checks = [_check(question, found[kind], scope) for kind, question in _QUESTIONS.items()]
     epsilon, delta = (estimator.get_params()[name] for name in ("epsilon", "delta"))
     checks += [
@@ -97,12 +108,12 @@ def _checks(estimator: PrivateEstimator, rows: Rows, crowds: dict[int, Rows]) ->
         _check("the ledger forgets nothing", ledger_breaches(), "crashes, lost numbers, changed files"),
     ]
     if isinstance(estimator, PrivateSearch):
-        problems = _of_search(estimator, rows)
-        checks.append(_check("a search gives away nothing but its result", problems, "several seeds"))
+        problems = search_leaks(estimator, rows, seed)
+        checks.append(_check("a search gives away nothing but its best try", problems, "with and without other tries"))
     else:
         problems = forgotten(estimator, rows.ratings())
         checks.append(_check("runs on the same data add up", problems, "three runs in one ledger"))
-    return checks, {"releases": len(private.passages), "neighbours": 2 * n_users, "largest_share_of_bound": largest}
+    return checks, {"releases": len(private.passages), "neighbours": n_neighbours, "largest_share_of_bound": largest}
 
 
 def _with_more_budget(estimator: PrivateEstimator) -> PrivateEstimator:
@@ -140,18 +151,22 @@ def _check(question: str, problems: Iterable[str], scope: str) -> Check:
 
 
 def _of_parts(estimator: PrivateEstimator, crowd: Rows, threads: int) -> Iterator[str]:
-    """Where what a crowd adds is not what a few of them and the others add, or they offer something else."""
+    """Where what a crowd adds is not what one of them and the others add, or they offer something else.
+
+    A single row is what products of matrices treat in the most different way.
+    """
     whole = recorded(estimator, crowd.ratings(with_names=True), None, threads, insecure_seed=_SEED)
-    few, others = (
+    is_first = crowd.users == crowd.users.min()
+    one, others = (
         recorded(estimator, crowd.ratings(part, with_names=True), whole.passages, threads, insecure_seed=_SEED)
-        for part in (crowd.users < _FEW, crowd.users >= _FEW)
+        for part in (is_first, ~is_first)
     )
-    for part in (few, others):
+    for part in (one, others):
         for difference in differences(whole, part, removed=len(np.unique(crowd.users))):
             yield f"{difference.kind}: {difference.where}"
-    for everyone, one, other in zip(whole.passages, few.passages, others.passages, strict=False):
-        if not np.array_equal(everyone.sums, one.sums + other.sums):
-            yield f"{everyone.query.purpose}: the sums of the parts are not the sums of all"
+    for of_all, of_one, of_others in zip(whole.passages, one.passages, others.passages, strict=False):
+        if not np.array_equal(of_all.sums, of_one.sums + of_others.sums):
+            yield f"{of_all.query.purpose}: the sums of the parts are not the sums of all"
 
 
 def _of_adaptive(*runs: Run) -> Iterator[str]:
@@ -162,29 +177,3 @@ def _of_adaptive(*runs: Run) -> Iterator[str]:
         statement = run.model.privacy
         if statement is None or (statement.mu is not None and statement.mu < run.doors[0].budget.mu):
             yield f"costs differ between runs, and the statement of one says mu {statement and statement.mu} only"
-
-
-def _of_search(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:
-    """What tells how many tries a search made, or why one of them won, besides their released scores."""
-    runs = [recorded(estimator, rows.ratings(), insecure_seed=seed) for seed in range(1, 9)]
-    if len({len(run.passages) for run in runs}) > 1 and len({tuple(run.log) for run in runs}) > 1:
-        yield "the log tells how many tries there were"
-    longest = max(range(len(runs)), key=lambda number: len(runs[number].passages))
-    passages = runs[longest].passages
-    scores = [number for number, passage in enumerate(passages) if passage.query.purpose.startswith("score")]
-    winners = [
-        published(recorded(estimator, rows.ratings(), _with_best(passages, scores, best), insecure_seed=longest + 1))
-        for best in scores
-    ]
-    if len(winners) > 1 and any(one == winners[0] for one in winners[1:]):
-        yield "which try wins does not depend on the released scores"
-
-
-def _with_best(passages: list[Passage], scores: list[int], best: int) -> list[Passage]:
-    """The same releases, but for the scores: one of them is the best by far."""
-    return [
-        replace(passage, published=np.full_like(passage.published, 1e9 if number == best else -1e9))
-        if number in scores
-        else passage
-        for number, passage in enumerate(passages)
-    ]

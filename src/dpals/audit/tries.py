@@ -20,6 +20,8 @@ from dpals.release.selection import Poisson, Tries, tries_of
 _SEARCHES = 2000
 _MOST_TRIES = 200_000
 _FEWEST_SEARCHES = 400
+_FAR = 20  # times the mean: larger numbers are counted together
+_LONG, _LONG_SEARCHES = 100.0, 1000  # tries on average, and searches
 _GROUPS = 8  # candidates are put into so many groups to see whether they depend on where they stand
 
 
@@ -47,7 +49,14 @@ def check_tries(search: PrivateSearch, ratings: Ratings) -> tuple[Check, ...]:
         enough = f"with at most {_MOST_TRIES // _FEWEST_SEARCHES} tries on average they can be looked at"
         return same, Check("the tries have the stated distribution", "inconclusive", f"too many tries: {enough}")
     drawn = [_drawn(best_of, tries, n_candidates) for _ in range(n_searches)]
-    return same, _check_numbers(tries, drawn), _check_candidates(n_candidates, drawn)
+    long = tries_of(search.distribution, _LONG)
+    long_ones = [_drawn(best_of, long, n_candidates) for _ in range(_LONG_SEARCHES)]
+    return (
+        same,
+        _check_numbers("the number of tries has the stated distribution", tries, drawn),
+        _check_numbers("so has that of longer searches", long, long_ones),
+        _check_candidates(n_candidates, drawn),
+    )
 
 
 def _drawn(best_of: Callable[..., object], tries: Tries, n_candidates: int) -> list[int]:
@@ -62,15 +71,15 @@ def _drawn(best_of: Callable[..., object], tries: Tries, n_candidates: int) -> l
     return candidates
 
 
-def _check_numbers(tries: Tries, drawn: list[list[int]]) -> Check:
+def _check_numbers(question: str, tries: Tries, drawn: list[list[int]]) -> Check:
     numbers = np.array([len(candidates) for candidates in drawn])
-    counts = np.bincount(numbers)
+    counts = np.bincount(numbers, minlength=int(_FAR * tries.mean))
     chances = np.append(_chances(tries, len(counts)), 0.0)
     chances[-1] = max(0.0, 1 - chances.sum())  # of all larger numbers
     surprises = [count_surprise(np.append(counts, 0), chances)]
     spread, mean = math.sqrt(numbers.var() / len(numbers)), numbers.mean()
     found = f"{len(drawn):,} searches: {mean:.3f} tries on average (+- {spread:.2g}), {tries.mean:.6g} stated"
-    return judged("the number of tries has the stated distribution", surprises, found)
+    return judged(question, surprises, found)
 
 
 def _chances(tries: Tries, n: int) -> NDArray[np.float64]:

@@ -1,0 +1,105 @@
+"""What a search may tell: its best try, and nothing of the others, not even how many there were."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from dpals.audit.data import Rows
+from dpals.audit.neighbours import published
+from dpals.audit.recording import Passage, Run, recorded
+from dpals.methods import private_search
+from dpals.methods.private_search import PrivateSearch
+from dpals.ratings import Ratings
+
+_SEEDS = range(1, 101)
+_ENOUGH_TRIES = 4
+
+
+@dataclass(frozen=True)
+class Try:
+    """The candidate of a try, the seed of its noise, and its score."""
+
+    candidate: int
+    seed: int | None
+    score: float
+
+
+def tried(search: PrivateSearch, ratings: Ratings, seed: int) -> tuple[Run, list[Try]]:
+    """A run of the search, and its tries in order."""
+    tries: list[Try] = []
+    best_of = vars(private_search)["best_of"]  # the one that the search calls
+
+    def watched(distribution: Any, n_candidates: int, attempt: Any, insecure_seed: int | None = None) -> Any:
+        def noted(candidate: int, noise_seed: int | None) -> Any:
+            score, result = attempt(candidate, noise_seed)
+            tries.append(Try(candidate, noise_seed, score))
+            return score, result
+
+        return best_of(distribution, n_candidates, noted, insecure_seed)
+
+    return _with_best_of(watched, search, ratings, seed), tries
+
+
+def _with_best_of(best_of: Callable[..., Any], search: PrivateSearch, ratings: Ratings, seed: int) -> Run:
+    with patch.object(private_search, "best_of", best_of):
+        return recorded(search, ratings, insecure_seed=seed)
+
+
+def telling_seed(search: PrivateSearch, ratings: Ratings) -> int:
+    """A seed with several tries, of which the best is not of the candidate that came last; or with the most tries."""
+    most, longest = 0, _SEEDS[0]
+    for seed in _SEEDS:
+        _, tries = tried(search, ratings, seed)
+        if len(tries) >= _ENOUGH_TRIES and _best(tries).candidate != tries[-1].candidate:
+            return seed
+        if len(tries) > most:
+            most, longest = len(tries), seed
+    return longest
+
+
+def _best(tries: list[Try]) -> Try:
+    return max(tries, key=lambda one: one.score)
+
+
+def search_leaks(search: PrivateSearch, rows: Rows, seed: int) -> Iterator[str]:
+    """What a search tells beside its best try, with a seed of which there is something to tell."""
+    ratings = rows.ratings()
+    run, tries = tried(search, ratings, seed)
+    if len(run.doors) != 2 * len(tries):
+        yield f"{len(tries)} tries were trained and scored through {len(run.doors)} doors: tries are not independent"
+    if tries:
+        best = _best(tries)
+        alone = _with_best_of(lambda _, __, attempt, ___: attempt(best.candidate, best.seed)[1], search, ratings, seed)
+        yield from _told(run, alone, f"the best of {len(tries)} tries alone")
+    nobody_tried = [
+        _with_best_of(lambda *_: None, search, rows.ratings(keep), seed)
+        for keep in (slice(None), rows.users != rows.users.min())
+    ]
+    yield from _told(nobody_tried[0], nobody_tried[1], "the same without a user, where there are no tries")
+    scores = [number for number, passage in enumerate(run.passages) if passage.query.purpose.startswith("score")]
+    winners = [
+        published(recorded(search, ratings, _with_best(run.passages, scores, best), insecure_seed=seed))
+        for best in scores
+    ]
+    if any(one == winners[0] for one in winners[1:]):
+        yield "which try wins does not depend on the released scores"
+
+
+def _told(run: Run, other: Run, whom: str) -> Iterator[str]:
+    one, two = ({**published(each), "log": each.log} for each in (run, other))
+    for name in sorted(one.keys() | two.keys()):
+        if one.get(name) != two.get(name):
+            yield f"{name} differs from {whom}"
+
+
+def _with_best(passages: list[Passage], scores: list[int], best: int) -> list[Passage]:
+    """The same releases, but for the scores: one of them is the best by far."""
+    return [
+        replace(passage, published=np.full_like(passage.published, 1e9 if number == best else -1e9))
+        if number in scores
+        else passage
+        for number, passage in enumerate(passages)
+    ]
