@@ -120,6 +120,11 @@ def test_conversions_on_the_wrong_side_are_noticed(monkeypatch):
     exact = accounting.delta
     monkeypatch.setattr(accounting, "delta", lambda mu, epsilon: exact(mu, epsilon) * (1 - 1e-9))
     assert "delta(1.0, 1.0) is below the true value" in list(untrue_conversions())
+    monkeypatch.setattr(accounting, "attack_power", lambda mu, rate: norm.cdf(norm.ppf(rate) + 0.999 * mu))
+    monkeypatch.setattr(accounting, "compose", max)
+    found = list(untrue_conversions())
+    assert "attack_power(1.0, 0.01) is below the true value" in found
+    assert "compose([3, 4, 12]) is below 13" in found
 
 
 def test_the_true_delta_is_that_of_the_textbook():

@@ -25,6 +25,14 @@ def test_a_search_that_calls_a_known_seed_private_is_noticed():
     assert check_labels(secure, secure).verdict == "failed"
 
 
+def test_a_seeded_run_whose_text_does_not_say_so_is_noticed(monkeypatch):
+    ratings = odd_people(40, 40, implicit=False).ratings()
+    secure, seeded = recorded(dpals.ItemMean(), ratings), recorded(dpals.ItemMean(), ratings, insecure_seed=1)
+    assert check_labels(secure, seeded).verdict == "passed"
+    monkeypatch.setattr(type(seeded.model.privacy), "to_html", lambda _: "<p>All is well.</p>")
+    assert "does not tell its readers" in check_labels(secure, seeded).detail
+
+
 def test_keys_that_the_operating_system_did_not_give_are_noticed():
     with watched_streams() as sound:
         NoiseStream().words(3)

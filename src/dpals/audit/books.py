@@ -108,10 +108,14 @@ def _first_other(ones: list[str], others: list[str]) -> str:
 
 def untrue_conversions() -> Iterator[str]:
     """Values of `dpals.accounting` that promise more than is true, compared with 60 digits."""
+    if accounting.compose([3.0, 4.0, 12.0]) < 13.0:
+        yield "compose([3, 4, 12]) is below 13"
     for mu in (0.01, 0.2367, 0.5, 1.0, 3.0, 10.0):
         for epsilon in (0.1, 1.0, 5.0):
             if accounting.delta(mu, epsilon) < _true_delta(mu, epsilon):
                 yield f"delta({mu}, {epsilon}) is below the true value"
+        if accounting.attack_power(mu, 0.01) < _true_power(mu, 0.01):
+            yield f"attack_power({mu}, 0.01) is below the true value"
         for delta in (1e-9, 1e-6, 1e-5, 1e-2):
             if _true_delta(mu, accounting.epsilon(mu, delta)) > delta:
                 yield f"epsilon({mu}, {delta}) is below the true value"
@@ -131,9 +135,16 @@ def _true_delta(mu: float, epsilon: float) -> Any:
         return mpmath.ncdf(near) - mpmath.exp(level) * mpmath.ncdf(far)
 
 
+def _true_power(mu: float, false_alarms: float) -> float:
+    """Members that an optimal attack recognises, but for the last digits of floating point."""
+    with mpmath.workdps(_DIGITS):
+        line = mpmath.findroot(lambda x: mpmath.ncdf(-x) - false_alarms, 2.3)
+        return float(mpmath.ncdf(mu - line)) * (1 - 1e-12)
+
+
 def forgotten(estimator: PrivateEstimator, ratings: Ratings) -> Iterator[str]:
     """What several runs on one data set, in one ledger, do not add up to."""
-    ledger, name = Ledger(), "people of an audit"
+    ledger, name = Ledger(), "People of «an audit»"
     costs = Fraction(0)
     for seed in (None, None, 1):
         some = copy.deepcopy(estimator).set_params(insecure_seed=seed).fit(ratings, ledger=ledger, dataset=name)

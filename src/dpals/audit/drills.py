@@ -14,7 +14,7 @@ from dpals.ratings import Ratings
 from dpals.release.accounting import COST_BITS, Budget, PrivacyBudgetExceeded
 from dpals.release.contribution import MAX_BOUND_BITS, Grid, Offer, Pattern, Query, on_grid
 from dpals.release.mechanism import Door
-from dpals.release.sums import add_exactly, empty_sums
+from dpals.release.sums import SLAB_USERS, add_exactly, empty_sums
 
 _BUDGET = Budget(epsilon=1.0, delta=1e-5)
 _MOST_ITEMS = 3
@@ -112,6 +112,8 @@ def breaches() -> Iterator[str]:
         yield "a user may be in two blocks of one release that do not follow each other"
     if not is_refused(ValueError, lambda: _release(Offer(Pattern.one_item(1), np.array([np.nan])))):
         yield "what users offer may be no number"
+    if not is_refused(PrivacyBudgetExceeded, _release_twice):
+        yield "a door spends more than its budget"
     if not is_refused(PrivacyBudgetExceeded, _release_inside_another):
         yield "a release inside another spends the budget twice"
     if not is_refused(InputError, lambda: Ratings.from_arrays([1], [1], [3.0])):
@@ -119,8 +121,20 @@ def breaches() -> Iterator[str]:
     rows = Ratings.from_arrays([1, 1, 1, 2], [5, 5, 6, 5], [1, 5, 3, 2], rating_range=(1, 5))
     if rows.n_ratings != 3:
         yield "a row that is there twice counts twice"
+    if Ratings.from_arrays([7, 7 + 2**32, -7], [1, 1, 1]).n_users != 3:
+        yield "two users become one"
+    if not is_refused(InputError, lambda: replace(rows, users=rows.users[[0, 0]])):
+        yield "one user may have two rows"
+    orders = [Ratings.from_arrays(*(column[::step] for column in _NAMED)) for step in (1, -1)]
+    if any(np.any(getattr(orders[0], ids) != getattr(orders[1], ids)) for ids in ("users", "items")):
+        yield "the order of users or items tells in which order they came"
+    if SLAB_USERS << MAX_BOUND_BITS > 2**53:
+        yield "sums of floats may be inexact"
     if not any("taken from the data" in fact for fact in rows.public_facts()):
         yield "a catalogue that was taken from the data is not declared public"
+
+
+_NAMED = (["cy", "ann", "bob", "ann"], ["tea", "rum", "ale", "ale"])
 
 
 def is_refused(errors: type[Exception], action: Callable[[], object]) -> bool:
@@ -144,6 +158,12 @@ def _counts(users: int = 2, first_user: int = 0) -> Offer:
 
 def _release(*offers: Offer) -> None:
     Door(_BUDGET).release(Query("drill", 1, 1.0), offers, _BUDGET.cost)
+
+
+def _release_twice() -> None:
+    door = Door(_BUDGET)
+    for _ in range(2):
+        door.release(Query("drill", 1, 1.0), _counts(), 3 * _BUDGET.cost // 5)
 
 
 def _release_inside_another() -> None:

@@ -1,125 +1,120 @@
-"""The ledger and resumed runs under the worst luck: crashes, lost numbers, copied checkpoints, changed files."""
+"""The ledger under the worst luck and the worst readers: budgets nearly spent, two at once, files that were changed."""
 
 import sqlite3
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-import numpy as np
-from numpy.typing import NDArray
+from unittest.mock import patch
 
 from dpals.audit.drills import is_refused
-from dpals.checkpoint import Checkpoint
-from dpals.files import draft
+from dpals.release import ledger as ledgers
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded
-from dpals.release.contribution import Offer, Pattern, Query
 from dpals.release.ledger import _GENESIS, Ledger, LedgerDamaged, _chain
-from dpals.release.mechanism import Door, Release
 
 _BUDGET = Budget(epsilon=1.0, delta=1e-5)
-_DATASET = "drill"
+_MOST = 3 * _BUDGET.cost // 5  # of a budget: twice this is too much
+_NAME = "Drill «Ångström»"
 
 
 def ledger_breaches() -> Iterator[str]:
-    """Ways in which more is published than is paid for, or a spend is forgotten."""
+    """Ways in which a spend is forgotten, or allowed where it is too much."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         if not is_refused(PrivacyBudgetExceeded, lambda: _spend_twice(folder / "small.db")):
-            yield "the ledger lets a data set's budget be spent twice"
-        changes = (partial(_open_changed, folder / "changed.db", with_head) for with_head in (False, True))
-        if not all(is_refused(LedgerDamaged, change) for change in changes):
-            yield "a ledger in which a cost was changed is trusted"
+            yield "the ledger lets a data set's budget be exceeded"
+        if not is_refused(PrivacyBudgetExceeded, lambda: _spend_after_lowering(folder / "lowered.db")):
+            yield "a budget that was lowered still stands"
+        if not _locks(folder / "shared.db"):
+            yield "two processes may spend the same budget at once"
+        for number, (what, change) in enumerate(_CHANGES.items()):
+            if not is_refused(LedgerDamaged, lambda: _open_changed(folder / f"{number}.db", change)):  # noqa: B023
+                yield f"a ledger {what} is trusted"
         with Ledger(folder / "ledger.db")._transaction() as (connection, _):
             if connection.execute("PRAGMA synchronous").fetchone() != (3,):
                 yield "a spend may be lost when the power fails"
-        if _draft_stays(folder / "checkpoint"):
-            yield "numbers that were never published stay in the checkpoint after a crash"
-    ledger, lost = Ledger(), _Memory()
-    _release(ledger, _Memory())
-    if ledger.published(f"{_Memory.run}/1") is None:
-        yield "numbers leave the door before the ledger knows them"
-    if not is_refused(RuntimeError, lambda: _release(ledger, lost)) or lost.given:
-        yield "numbers that were published and lost are drawn again for free"
-    if not is_refused(RuntimeError, lambda: _publish_twice(Ledger())):
-        yield "two tables are published under one spend"
-    if not is_refused(RuntimeError, lambda: _pay_with_old_receipt(Ledger())):
-        yield "a receipt stands for a dearer release than it was paid for"
-    if not is_refused(PrivacyBudgetExceeded, lambda: _overspend_with_receipts(Ledger())):
-        yield "a run that can be resumed may exceed the data set's budget"
-
-
-class _Memory:
-    """A checkpoint that counts the tables that it is given, and loses them."""
-
-    run = "drill"
-
-    def __init__(self) -> None:
-        self.given = 0
-
-    def recall(self, number: int, record: Release) -> NDArray[np.int64] | None:  # noqa: ARG002
-        return None
-
-    def keep(self, number: int, record: Release, table: NDArray[np.int64]) -> None:  # noqa: ARG002
-        self.given += 1
-
-    def drop(self, number: int) -> None:
-        pass
-
-
-def _release(ledger: Ledger, keeper: _Memory) -> None:
-    offer = Offer(Pattern.one_item(2), np.ones(2))
-    Door(_BUDGET, ledger, _DATASET, keeper=keeper).release(Query("drill", 1, 1.0), offer, _BUDGET.cost)
 
 
 def _spend_twice(path: Path) -> None:
-    ledger = Ledger(path)
-    ledger.declare(_DATASET, _BUDGET.epsilon, _BUDGET.delta)
+    Ledger(path).declare(_NAME, _BUDGET.epsilon, _BUDGET.delta)
     for purpose in ("first", "second"):
-        Ledger(path).spend(_DATASET, purpose, _BUDGET.cost)
+        Ledger(path).spend(_NAME, purpose, _MOST)
 
 
-def _open_changed(path: Path, with_head: bool) -> None:
-    """Change a cost, and perhaps the head to go with it, with everything else as it was; then open the ledger again."""
-    path.unlink(missing_ok=True)
-    Ledger(path).spend(_DATASET, "drill", 1000)
+def _spend_after_lowering(path: Path) -> None:
+    ledger = Ledger(path)
+    for epsilon in (_BUDGET.epsilon, _BUDGET.epsilon / 10):
+        ledger.declare(_NAME, epsilon, _BUDGET.delta)
+    ledger.spend(_NAME, "drill", _MOST)
+
+
+def _locks(path: Path) -> bool:
+    """Whether nobody else can write between a look at what is left and the spend."""
+    locked = []
+    real_check = ledgers._check_allowance
+
+    def check(*arguments: object) -> None:
+        connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+        try:
+            locked.append(is_refused(sqlite3.OperationalError, lambda: connection.execute("BEGIN IMMEDIATE")))
+        finally:
+            connection.close()
+        real_check(*arguments)  # type: ignore[arg-type]
+
+    with patch.object(ledgers, "_check_allowance", check):
+        Ledger(path).spend(_NAME, "drill", 1000)
+    return locked == [True]
+
+
+def _open_changed(path: Path, change: Callable[[sqlite3.Connection], None]) -> None:
+    """Change a ledger with two spends behind the back of the library, and open it again."""
+    for purpose in ("first", "second"):
+        Ledger(path).spend(_NAME, purpose, 1000)
     connection = sqlite3.connect(path, isolation_level=None)
-    schema = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
-    triggers = connection.execute(schema).fetchall()
-    for name, _ in triggers:
-        connection.execute(f"DROP TRIGGER {name}")
-    connection.execute("UPDATE entries SET content = replace(content, '1000', '1')")
-    if with_head:
-        (content,) = connection.execute("SELECT content FROM entries").fetchone()
-        connection.execute("UPDATE head SET hash = ?", (_chain(_GENESIS, 0, content),))
-    for _, sql in triggers:
-        connection.execute(sql)
+    change(connection)
     connection.close()
     Ledger(path)
 
 
-def _publish_twice(ledger: Ledger) -> None:
-    ledger.spend(_DATASET, "drill", 1000, receipt="drill/1")
-    for digest in ("one table", "another table"):
-        ledger.publish(_DATASET, "drill/1", digest)
+def _without_triggers(work: Callable[[sqlite3.Connection], None]) -> Callable[[sqlite3.Connection], None]:
+    """What keeps the ledger append-only is taken away for a moment, and put back."""
+
+    def change(connection: sqlite3.Connection) -> None:
+        schema = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
+        triggers = connection.execute(schema).fetchall()
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        work(connection)
+        for _, sql in triggers:
+            connection.execute(sql)
+
+    return change
 
 
-def _pay_with_old_receipt(ledger: Ledger) -> None:
-    for cost in (1, 1000):
-        ledger.spend(_DATASET, "drill", cost, receipt="drill/1")
+def _cheaper(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE entries SET content = replace(content, '1000', '1') WHERE number = 1")
 
 
-def _overspend_with_receipts(ledger: Ledger) -> None:
-    ledger.declare(_DATASET, _BUDGET.epsilon, _BUDGET.delta)
-    for number in (1, 2):
-        ledger.spend(_DATASET, "drill", _BUDGET.cost, receipt=f"drill/{number}")
+def _cheaper_with_head(connection: sqlite3.Connection) -> None:
+    """The last link of the chain is left as it was, and the head goes with the new content."""
+    _cheaper(connection)
+    last = _GENESIS
+    for number, content in connection.execute("SELECT number, content FROM entries ORDER BY number").fetchall():
+        last = _chain(last, number, content)
+    connection.execute("UPDATE head SET hash = ?", (last,))
 
 
-def _draft_stays(folder: Path) -> bool:
-    """Whether numbers that a killed process left behind are still there when the checkpoint is opened again."""
-    folder.mkdir()
-    with draft(folder / "release-0001.safetensors") as place:
-        place.write_bytes(b"numbers")
-    place.write_bytes(b"numbers")
-    with Checkpoint(folder, {"method": "drill"}):
-        return place.exists()
+def _shorter(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM entries WHERE number = 1")
+
+
+def _open_to_changes(connection: sqlite3.Connection) -> None:
+    for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+
+
+_CHANGES: dict[str, Callable[[sqlite3.Connection], None]] = {
+    "in which a cost was changed": _without_triggers(_cheaper),
+    "in which a cost and the head were changed": _without_triggers(_cheaper_with_head),
+    "without its last entry": _without_triggers(_shorter),
+    "without what keeps it append-only": _open_to_changes,
+}

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -114,7 +116,14 @@ def _of_models(whole: Run, without: Run) -> Iterator[Difference]:
 def published(run: Run) -> dict[str, Any]:
     """The model, its statement, those of each step and what the method remembers, in a form that can be compared."""
     remembered = {name: _exactly(value) for name, value in vars(run.estimator).items() if name != "model_"}
-    return {**_exactly(run.model), **remembered, "models of the steps": _exactly(run.steps)}
+    return {**_exactly(run.model), **remembered, **_files(run), "models of the steps": _exactly(run.steps)}
+
+
+def _files(run: Run) -> dict[str, bytes]:
+    """The files of the model as it is saved."""
+    with TemporaryDirectory() as name:
+        run.model.save(name)
+        return {f"the file {path.name}": path.read_bytes() for path in Path(name).iterdir()}
 
 
 def _exactly(value: Any) -> Any:

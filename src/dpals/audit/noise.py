@@ -67,7 +67,8 @@ def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 20
     with watched_streams() as watch:
         runs = two_fits(estimator, ratings)
         noises = gathered(runs, samples, estimator.door_class)
-    if not noises:
+        tails = _check_tails(noises[0], estimator.door_class) if noises else None
+    if tails is None:
         return Level(2, "noise", (_check_nothing(runs, len(watch.keys)),))
     processes = other_processes()
     free_streams = len(runs) if searching else 0
@@ -76,7 +77,7 @@ def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 20
     checks = [
         _check_variance(noises),
         _check_shape(noises),
-        _check_tails(noises[0], estimator.door_class),
+        tails,
         _check_small_noise(),
         *_check_bits(noises),
         _check_grid(list(dict.fromkeys(passages))),

@@ -15,7 +15,9 @@ from dpals.audit.ledger_drills import ledger_breaches
 from dpals.audit.neighbours import differences, used
 from dpals.audit.recording import Passage, Run, checked_subject, recorded
 from dpals.audit.report import Check, Level
+from dpals.audit.resume_drills import resume_breaches, written_about
 from dpals.audit.search_replay import search_leaks, telling_seed
+from dpals.audit.serving import mixed_up
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
 
@@ -105,14 +107,18 @@ def _checks(
             "every kind of release",
         ),
         _check("the door refuses what it must", breaches(), "double users, items, rows and spends"),
-        _check("the ledger forgets nothing", ledger_breaches(), "crashes, lost numbers, changed files"),
+        _check("the ledger forgets nothing", ledger_breaches(), "small budgets, two at once, changed files"),
+        _check("what is kept to resume is what is published", resume_breaches(), "crashes, lost and copied numbers"),
+        _check("what a user is served depends on nobody else", mixed_up(loud.model, rows), "alone and with everybody"),
     ]
     if isinstance(estimator, PrivateSearch):
         problems = search_leaks(estimator, rows, seed)
         checks.append(_check("a search gives away nothing but its best try", problems, "with and without other tries"))
     else:
-        problems = forgotten(estimator, rows.ratings())
-        checks.append(_check("runs on the same data add up", problems, "three runs in one ledger"))
+        checks += [
+            _check("runs on the same data add up", forgotten(estimator, few.ratings()), "three runs in one ledger"),
+            _check("a checkpoint has nothing but releases", written_about(estimator, few), "with and without a user"),
+        ]
     return checks, {"releases": len(private.passages), "neighbours": n_neighbours, "largest_share_of_bound": largest}
 
 

@@ -203,6 +203,11 @@ def check_labels(secure: Run, seeded: Run) -> Check:
         problems.append("the statement calls secure noise not private")
     if seeded.estimator.privacy.is_private:
         problems.append("the statement calls noise from a known seed private")
+    for run, warns in ((secure, False), (seeded, True)):
+        if any(
+            ("NOT PRIVATE" in text) != warns for text in (str(run.estimator.privacy), run.estimator.privacy.to_html())
+        ):
+            problems.append("the statement does not tell its readers so, or of the wrong noise")
     if any(_marks(secure)):
         problems.append("the ledger marks secure noise as seeded")
     if not all(_marks(seeded)):

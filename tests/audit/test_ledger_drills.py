@@ -1,0 +1,30 @@
+"""A sound ledger has nothing to report, and each hole in it is reported."""
+
+from dpals.audit.ledger_drills import ledger_breaches
+from dpals.release import ledger
+
+
+def test_a_sound_ledger_passes():
+    assert list(ledger_breaches()) == []
+
+
+def test_holes_in_the_ledger_are_reported(monkeypatch):
+    monkeypatch.setattr(ledger, "_check_allowance", lambda *_: None)
+    assert set(ledger_breaches()) == {
+        "the ledger lets a data set's budget be exceeded",
+        "a budget that was lowered still stands",
+    }
+
+
+def test_a_ledger_that_looks_at_nothing_is_reported(monkeypatch):
+    monkeypatch.setattr(ledger, "_read", lambda connection: [])  # noqa: ARG005
+    found = list(ledger_breaches())
+    assert "a ledger in which a cost was changed is trusted" in found
+    assert "a ledger in which a cost and the head were changed is trusted" in found
+    assert "a ledger without its last entry is trusted" in found
+    assert "a ledger without what keeps it append-only is trusted" in found
+
+
+def test_a_chain_of_equal_links_is_reported(monkeypatch):
+    monkeypatch.setattr(ledger, "_chain", lambda *_: "always the same")
+    assert list(ledger_breaches()) == ["a ledger in which a cost was changed is trusted"]
