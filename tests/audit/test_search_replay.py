@@ -20,6 +20,7 @@ def test_there_is_something_to_tell(seed):
     run, tries = tried(SEARCH, ROWS.ratings(), seed)
     assert len(tries) >= 4
     best = max(tries, key=lambda one: one.score)
+    assert best != tries[0]
     assert best.candidate != tries[-1].candidate
     assert run.estimator.best_params_ == {"residual_bound": [0.1, 0.5][best.candidate]}
 

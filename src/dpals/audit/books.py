@@ -9,7 +9,7 @@ from typing import Any
 
 import mpmath
 
-from dpals.audit.recording import Passage, Run
+from dpals.audit.recording import Passage, Run, ending_told
 from dpals.methods.estimator import PrivateEstimator
 from dpals.ratings import Ratings
 from dpals.release import accounting, selection
@@ -147,8 +147,9 @@ def forgotten(estimator: PrivateEstimator, ratings: Ratings) -> Iterator[str]:
     ledger, name = Ledger(), "People of «an audit»"
     costs = Fraction(0)
     for seed in (None, None, 1):
-        some = copy.deepcopy(estimator).set_params(insecure_seed=seed).fit(ratings, ledger=ledger, dataset=name)
-        statement = some.privacy
+        method = copy.deepcopy(estimator).set_params(insecure_seed=seed)
+        with ending_told():
+            statement = method.fit(ratings, ledger=ledger, dataset=name).privacy
         costs += sum((Fraction(one.bound**2, one.variance) for one in statement.releases), Fraction(0))
         if statement.dataset != name or ledger.spent(name) * _UNIT < costs:
             yield f"what is spent on {name!r} is not recorded under that name"

@@ -40,7 +40,7 @@ class Rows:
 def odd_people(n_users: int, n_items: int, implicit: bool, seed: int = 0, busiest: float = 1.0) -> Rows:
     """People with very many, very few, extreme and repeated ratings, so that each of them can matter.
 
-    Some items hang on a single person, and so do the lowest rating, the highest, and the only one that is no whole
+    Some items hang on a single person, and so do the highest rating and the lowest, the only one that is not a whole
     number. One row in twenty is there a second time, with another rating. `busiest` is the share of the items that the
     most active people rate.
     """
@@ -50,7 +50,7 @@ def odd_people(n_users: int, n_items: int, implicit: bool, seed: int = 0, busies
     again = hashed_uniform(seed + 1, users, items) < 0.05
     users, items = (np.concatenate([column, column[again]]) for column in (users, items))
     values = np.floor(1 + 4 * hashed_uniform(seed + 2, np.arange(len(users))))
-    for person, value in zip(np.unique(users)[:3], (RANGE[0], RANGE[1], 3.3), strict=False):
+    for person, value in zip(np.unique(users), RANGE, strict=False):
         values[users == person] = value
     return Rows(users, items, None if implicit else values, n_items)
 

@@ -2,8 +2,11 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from unittest.mock import patch
 
 from dpals.audit.drills import is_refused
@@ -13,6 +16,7 @@ from dpals.release.ledger import _GENESIS, Ledger, LedgerDamaged, _chain
 
 _BUDGET = Budget(epsilon=1.0, delta=1e-5)
 _MOST = 3 * _BUDGET.cost // 5  # of a budget: twice this is too much
+_TURNS = 3
 _NAME = "Drill «Ångström»"
 
 
@@ -24,7 +28,8 @@ def ledger_breaches() -> Iterator[str]:
             yield "the ledger lets a data set's budget be exceeded"
         if not is_refused(PrivacyBudgetExceeded, lambda: _spend_after_lowering(folder / "lowered.db")):
             yield "a budget that was lowered still stands"
-        if not _locks(folder / "shared.db"):
+        paths = [folder / f"turn {turn}.db" for turn in range(_TURNS)]
+        if not _locks(folder / "shared.db") or any(_overspent_meanwhile(*pair) for pair in enumerate(paths)):
             yield "two processes may spend the same budget at once"
         for number, (what, change) in enumerate(_CHANGES.items()):
             if not is_refused(LedgerDamaged, lambda: _open_changed(folder / f"{number}.db", change)):  # noqa: B023
@@ -63,6 +68,22 @@ def _locks(path: Path) -> bool:
     with patch.object(ledgers, "_check_allowance", check):
         Ledger(path).spend(_NAME, "drill", 1000)
     return locked == [True]
+
+
+def _overspent_meanwhile(turn: int, path: Path) -> bool:
+    """Whether two spends exceed the budget if one comes right before a certain transaction of the other."""
+    ledger, other = Ledger(path), Ledger(path)
+    ledger.declare(_NAME, _BUDGET.epsilon, _BUDGET.delta)
+    real_transaction, turns = Ledger._transaction, count()
+
+    def interrupted(some: Ledger) -> Any:
+        if some is ledger and next(turns) == turn:
+            other.spend(_NAME, "meanwhile", _MOST)
+        return real_transaction(some)
+
+    with patch.object(Ledger, "_transaction", interrupted), suppress(PrivacyBudgetExceeded):
+        ledger.spend(_NAME, "drill", _MOST)
+    return other.spent(_NAME) > _BUDGET.cost
 
 
 def _open_changed(path: Path, change: Callable[[sqlite3.Connection], None]) -> None:

@@ -103,18 +103,24 @@ def recorded(
     told: dict[str, Any] = {}
     if not isinstance(subject, PrivateSearch):  # which keeps its steps secret
         told = {"ledger": run.ledger, "callbacks": [lambda step: run.steps.append(step.model)]}
-    try:
-        with _overheard(run.log):
-            subject.fit(ratings, options=Options(threads=threads), **told)
-    except InputError:
-        raise
-    except Exception as problem:
-        raise TrainingFailed(f"training ended with {type(problem).__name__}: {problem}") from problem
+    with ending_told(), _overheard(run.log):
+        subject.fit(ratings, options=Options(threads=threads), **told)
     if not (run.doors or isinstance(subject, PrivateSearch)):  # a search may make no try at all
         raise InputError(
             f"{type(subject).__name__} cannot be audited: it makes a door of its own, and not with self.door_class"
         )
     return run
+
+
+@contextmanager
+def ending_told() -> Iterator[None]:
+    """Training that ends with an error is a finding, `TrainingFailed`, unless the error is about what was asked for."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as problem:
+        raise TrainingFailed(f"training ended with {type(problem).__name__}: {problem}") from problem
 
 
 def _double(door_class: type[Door], run: Run, script: Sequence[Passage] | None) -> type[Door]:

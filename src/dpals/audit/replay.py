@@ -13,7 +13,7 @@ from dpals.audit.data import Rows, few_people, fitting, odd_people
 from dpals.audit.drills import beyond_bounds, breaches
 from dpals.audit.ledger_drills import ledger_breaches
 from dpals.audit.neighbours import differences, used
-from dpals.audit.recording import Passage, Run, checked_subject, recorded
+from dpals.audit.recording import Passage, Run, TrainingFailed, checked_subject, recorded
 from dpals.audit.report import Check, Level
 from dpals.audit.resume_drills import resume_breaches, written_about
 from dpals.audit.search_replay import search_leaks, telling_seed
@@ -149,7 +149,10 @@ def _compare_neighbours(estimator: PrivateEstimator, whole: Run, rows: Rows, fou
 
 
 def _check(question: str, problems: Iterable[str], scope: str) -> Check:
-    found = list(problems)
+    try:
+        found = list(problems)
+    except TrainingFailed as problem:
+        found = [str(problem)]
     if not found:
         return Check(question, "passed", scope)
     rest = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpals.audit.data import Rows
 from dpals.audit.drills import is_refused
+from dpals.audit.recording import ending_told
 from dpals.checkpoint import _RUN, Checkpoint
 from dpals.files import draft
 from dpals.methods.estimator import PrivateEstimator
@@ -84,8 +85,8 @@ def written_about(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:
 def _run_file(estimator: PrivateEstimator, rows: Rows, keep: NDArray[np.bool_]) -> dict[str, str]:
     """What the file of the run says, but for its own name and time."""
     with TemporaryDirectory() as name:
-        method = copy.deepcopy(estimator)
-        method.fit(rows.ratings(keep), options=Options(checkpoint=name))
+        with ending_told():
+            copy.deepcopy(estimator).fit(rows.ratings(keep), options=Options(checkpoint=name))
         facts = json.loads(Path(name, _RUN).read_bytes())
     return {"what it has": str(sorted(facts)), **facts["training"]}
 

@@ -49,11 +49,11 @@ def _with_best_of(best_of: Callable[..., Any], search: PrivateSearch, ratings: R
 
 
 def telling_seed(search: PrivateSearch, ratings: Ratings) -> int:
-    """A seed with several tries, of which the best is not of the candidate that came last; or with the most tries."""
+    """A seed with several tries, the best not the first and not of the candidate that came last; or with the most."""
     most, longest = 0, _SEEDS[0]
     for seed in _SEEDS:
         _, tries = tried(search, ratings, seed)
-        if len(tries) >= _ENOUGH_TRIES and _best(tries).candidate != tries[-1].candidate:
+        if len(tries) >= _ENOUGH_TRIES and tries[0] != _best(tries) and _best(tries).candidate != tries[-1].candidate:
             return seed
         if len(tries) > most:
             most, longest = len(tries), seed
