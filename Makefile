@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install quickstart test test-slow lint docs bench quality mutants clean
+.PHONY: help install quickstart test test-slow lint docs bench quality audit mutants clean
 
 help: ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,9 @@ bench: install ## speed and memory, printed as tables
 quality: install ## accuracy against our goals, about an hour
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/pooled_quality.py
+
+audit: install ## audit every method on every level, half an hour; writes docs/results/audit
+	$(BIN)/python benchmarks/audit.py -o docs/results/audit
 
 mutants: install ## plant bugs that would break privacy; the audit and the tests must catch every one
 	$(BIN)/dpals audit --level 5

@@ -1,9 +1,10 @@
-"""Audit every private method of the library, levels 1 to 4, and print a table.
+"""Audit every private method of the library on all levels, and print tables.
 
-    python benchmarks/audit.py [--quick] [--pictures FOLDER] [NAME ...]
+    python benchmarks/audit.py [--quick] [--without-bugs] [-o FOLDER] [NAME ...]
 
 All data is simulated. Epsilon is 1 and delta 1e-6. The noise is secure, so figures differ a little from run to run.
-Names such as DPALS leave out all other methods. Pictures are those of the attacks on PooledDPALS, with ratings.
+Names such as DPALS leave out all other methods. A folder gets the tables as README.md and pictures of the attacks on
+PooledDPALS with ratings.
 """
 
 import argparse
@@ -13,12 +14,34 @@ from pathlib import Path
 
 import dpals
 from dpals.audit.pictures import draw_curves
+from dpals.audit.planted_bugs import audit_planted_bugs
 from dpals.audit.run import run_audit
 from dpals.cli.methods import METHODS
 
 SETTINGS = {"epsilon": 1.0, "delta": 1e-6}
 IMPLICIT = ("PooledDPALS", "DPALS", "AdaDPALS", "Popularity")
-COLUMNS = ("method", "data", "replay", "noise", "canary", "mu at least / claimed", "epsilon at least", "one run")
+HEADING = """# The audit of every method
+
+`python benchmarks/audit.py -o docs/results/audit`, dpals {version}. All data is simulated; epsilon is 1, delta 1e-6.
+What the levels are, and what they can show, is on [the page of the audit](../../audit.md).
+"""
+OF_METHODS = """
+## Levels 1 to 4
+
+The share is the lower bound on mu over what is claimed, with {runs} pairs of releases. Right guesses are those about
+canaries in one run, of the method and of its twin without privacy.
+
+| method | data | replay | noise | canary | mu at least / claimed | epsilon at least | one run | right guesses |
+|---|---|---|---|---|---|---|---|---|
+"""
+OF_BUGS = """
+## Level 5, planted bugs
+
+{caught} of {bugs} are noticed.
+
+| mistake | noticed by | because it fails |
+|---|---|---|
+"""
 
 
 def subjects():
@@ -31,50 +54,66 @@ def subjects():
 
 def row(name, report):
     verdicts = {level.number: level.verdict for level in report.levels}
-    facts = {level.number: level.facts for level in report.levels}
-    canary, one_run = facts[3], facts[4]
+    canary, one_run = (report.levels[number - 1].facts for number in (3, 4))
     mu = "nothing released"
-    if canary["mu_claimed"]:
-        claimed = canary["mu_claimed"]
+    if claimed := canary["mu_claimed"]:
         mu = f"{canary['mu_at_least']:.4f} / {claimed:.4f} = {canary['mu_at_least'] / claimed:.1%}"
-    guesses = "nothing released"
-    if "guesses" in one_run:
-        guesses = (
-            f"{one_run['correct']:.0f} of {one_run['guesses']:.0f}, {one_run['correct_without_privacy']:.0f} without"
-        )
+    guesses = f"{one_run['correct']:.0f} and {one_run['correct_without_privacy']:.0f} of {one_run['guesses']:.0f}"
     data = report.data.removeprefix("simulated ")
     cells = [name, data, verdicts[1], verdicts[2], verdicts[3], mu, f"{canary['epsilon_at_least']:.2f}"]
-    return "| " + " | ".join([*cells, verdicts[4], guesses]) + " |"
+    return "| " + " | ".join([*cells, verdicts[4], guesses]) + " |\n"
+
+
+def row_of_bug(check):
+    level, _, reason = check.detail.partition(": ")
+    return f"| {check.question} | {level} | {reason.partition(' (')[0]} |\n"
 
 
 def draw(report, folder):
-    folder.mkdir(parents=True, exist_ok=True)
     for level in report.levels:
         if level.curves:
             draw_curves(level.curves).savefig(folder / f"{level.name.replace(' ', '_')}.png", dpi=110)
+
+
+def audited(name, estimator, implicit, options):
+    """The row of a method. What did not pass is told on the standard error."""
+    report = run_audit(estimator, implicit=implicit, quick=options.quick)
+    for level in report.levels:
+        for check in level.checks:
+            if check.verdict != "passed":
+                print(f"    {name}, level {level.number}: {check.question}: {check.detail}", file=sys.stderr)
+    if options.folder and (name, implicit) == ("PooledDPALS", False):
+        draw(report, options.folder)
+    return row(name, report)
+
+
+def lines(options):
+    yield HEADING.format(version=dpals.__version__)
+    yield OF_METHODS.format(runs="5,000" if options.quick else "100,000")
+    for name, estimator, implicit in subjects():
+        if not options.names or name in options.names:
+            yield audited(name, estimator, implicit, options)
+    if not options.without_bugs:
+        level = audit_planted_bugs(options.quick)
+        yield OF_BUGS.format(**level.facts)
+        yield from map(row_of_bug, level.checks[-int(level.facts["bugs"]) :])
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--pictures", type=Path)
+    parser.add_argument("--without-bugs", action="store_true")
+    parser.add_argument("-o", dest="folder", type=Path)
     options = parser.parse_args()
-    print("Simulated data, epsilon 1, delta 1e-6", flush=True)
-    print("| " + " | ".join([*COLUMNS, "right guesses"]) + " |")
-    print("|---" * (len(COLUMNS) + 1) + "|", flush=True)
-    start = time.perf_counter()
-    for name, estimator, implicit in subjects():
-        if options.names and name not in options.names:
-            continue
-        report = run_audit(estimator, implicit=implicit, quick=options.quick)
-        print(row(name, report), flush=True)
-        if options.pictures and (name, implicit) == ("PooledDPALS", False):
-            draw(report, options.pictures)
-        for level in report.levels:
-            for check in level.checks:
-                if check.verdict != "passed":
-                    print(f"    {name}, level {level.number}: {check.question}: {check.detail}", file=sys.stderr)
+    if options.folder:
+        options.folder.mkdir(parents=True, exist_ok=True)
+    start, written = time.perf_counter(), []
+    for line in lines(options):
+        print(line, end="", flush=True)
+        written.append(line)
+    if options.folder:
+        (options.folder / "README.md").write_text("".join(written))
     print(f"\n{time.perf_counter() - start:.0f} s")
 
 
