@@ -13,6 +13,7 @@ def test_holes_in_the_ledger_are_reported(monkeypatch):
     assert set(ledger_breaches()) == {
         "the ledger lets a data set's budget be exceeded",
         "a budget that was lowered still stands",
+        "two processes may spend the same budget at once",
     }
 
 
