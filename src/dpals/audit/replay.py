@@ -2,8 +2,7 @@
 
 import copy
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from itertools import chain
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,72 +61,104 @@ def audit_replay(estimator: PrivateEstimator, implicit: bool = False, people: in
     """
     estimator = checked_subject(estimator)
     n_items = fitting(estimator, lambda size: few_people(size, implicit).ratings())
-    rows = odd_people(people, n_items, implicit)
-    crowds = {
-        threads: odd_people(users, max(items, n_items), implicit, seed=5, busiest=busiest)
-        for users, items, busiest, threads in _CROWDS
-    }
-    checks, facts = _checks(estimator, rows, few_people(n_items, implicit), crowds)
-    return Level(1, "replay", tuple(checks), facts)
-
-
-def _checks(
-    estimator: PrivateEstimator, rows: Rows, few: Rows, crowds: dict[int, Rows]
-) -> tuple[list[Check], dict[str, float]]:
-    """All checks, and the largest share of a bound that anyone used."""
-    richer = _with_more_budget(estimator)
-    private = usual = recorded(estimator, rows.ratings())
-    seed = _SEED
-    if isinstance(estimator, PrivateSearch):  # without a seed, neighbours would make other tries
-        seed = telling_seed(estimator, rows.ratings())
-        usual = recorded(estimator, rows.ratings(), insecure_seed=seed)
-    rich = recorded(richer, rows.ratings(), insecure_seed=seed)
-    loud = recorded(richer, rows.ratings(), _louder(rich.passages), insecure_seed=seed)
-    found: dict[str, list[str]] = {kind: [] for kind in _QUESTIONS}
-    largest = max(_compare_neighbours(*pair, rows, found) for pair in ((estimator, usual), (richer, loud)))
-    epsilon, asked_delta = (estimator.get_params()[name] for name in ("epsilon", "delta"))
-    deltas = (asked_delta,) if epsilon is None else _DELTAS  # where the noise is given, large ones leave no epsilon
-    for delta in deltas:
-        method = copy.deepcopy(estimator).set_params(delta=delta)
-        _compare_neighbours(method, recorded(method, few.ratings(), insecure_seed=_SEED), few, found)
-    n_neighbours = 2 * len(np.unique(rows.users)) + len(deltas) * len(np.unique(few.users))
-    scope = f"{n_neighbours} neighbours, release by release"
-    checks = [_check(question, found[kind], scope) for kind, question in _QUESTIONS.items()]
+    rows, few = odd_people(people, n_items, implicit), few_people(n_items, implicit)
+    runs = _with_everyone(estimator, rows)
+    checks, facts = _neighbour_checks(estimator, runs, rows, few)
     checks += [
-        _check(
-            "crowds add what their parts add",
-            chain.from_iterable(_of_parts(richer, crowd, threads) for threads, crowd in crowds.items()),
-            " and ".join(f"{crowd.users.max() + 1:,} users of {crowd.n_items:,} items" for crowd in crowds.values()),
-        ),
-        _check(
-            "releases, ledger and statement agree", disagreements(private, epsilon, asked_delta), f"epsilon {epsilon}"
-        ),
-        _check("costs that depend on releases are promised as a whole", _of_adaptive(rich, loud), "other releases"),
-        _check("epsilon, delta and mu are converted safely", untrue_conversions(), "60 digits"),
-        _check(
-            "the door scales everyone to the bound",
-            beyond_bounds([*private.passages, *loud.passages]),
-            "every kind of release",
-        ),
-        _check("the door refuses what it must", breaches(), "double users, items, rows and spends"),
-        _check("the ledger forgets nothing", ledger_breaches(), "small budgets, two at once, changed files"),
-        _check("what is kept to resume is what is published", resume_breaches(), "crashes, lost and copied numbers"),
-        _check("what a user is served depends on nobody else", mixed_up(loud.model, rows), "alone and with everybody"),
+        _crowd_check(runs.richer, n_items, implicit),
+        *_book_checks(estimator, runs, rows),
+        *_drill_checks(runs),
+        _check("what a user is served depends on nobody else", mixed_up(runs.loud.model, rows), "alone and together"),
     ]
     if isinstance(estimator, PrivateSearch):
-        problems = search_leaks(estimator, rows, seed)
-        checks.append(_check("a search gives away nothing but its best try", problems, "with and without other tries"))
+        leaks = search_leaks(estimator, rows, runs.rich.estimator.insecure_seed)
+        checks.append(_check("a search gives away nothing but its best try", leaks, "with and without other tries"))
     else:
         checks += [
             _check("runs on the same data add up", forgotten(estimator, few.ratings()), "three runs in one ledger"),
             _check("a checkpoint has nothing but releases", written_about(estimator, few), "with and without a user"),
         ]
-    return checks, {"releases": len(private.passages), "neighbours": n_neighbours, "largest_share_of_bound": largest}
+    return Level(1, "replay", tuple(checks), facts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Trainings on everyone: as it is; of the method with much more budget; and with louder releases as well."""
+
+    usual: Run
+    richer: PrivateEstimator
+    rich: Run
+    loud: Run
+
+
+def _with_everyone(estimator: PrivateEstimator, rows: Rows) -> _Runs:
+    ratings, richer = rows.ratings(), _with_more_budget(estimator)
+    seed, usual_seed = _SEED, None
+    if isinstance(estimator, PrivateSearch):  # without a seed, neighbours would make other tries
+        seed = usual_seed = telling_seed(estimator, ratings)
+    rich = recorded(richer, ratings, insecure_seed=seed)
+    loud = recorded(richer, ratings, _louder(rich.passages), insecure_seed=seed)
+    return _Runs(recorded(estimator, ratings, insecure_seed=usual_seed), richer, rich, loud)
+
+
+def _neighbour_checks(
+    estimator: PrivateEstimator, runs: _Runs, rows: Rows, few: Rows
+) -> tuple[list[Check], dict[str, float]]:
+    """What differs when someone is removed, and the largest share of a bound that anyone used."""
+    found: dict[str, list[str]] = {kind: [] for kind in _QUESTIONS}
+    pairs = (estimator, runs.usual), (runs.richer, runs.loud)
+    largest = max(_compare_neighbours(*pair, rows, found) for pair in pairs)
+    epsilon, delta = _asked(estimator)
+    deltas = (delta,) if epsilon is None else _DELTAS  # where the noise is given, large ones leave no epsilon
+    for other in deltas:
+        method = copy.deepcopy(estimator).set_params(delta=other)
+        _compare_neighbours(method, recorded(method, few.ratings(), insecure_seed=_SEED), few, found)
+    number = len(pairs) * len(np.unique(rows.users)) + len(deltas) * len(np.unique(few.users))
+    scope = f"{number} neighbours, release by release"
+    checks = [_check(question, found[kind], scope) for kind, question in _QUESTIONS.items()]
+    facts = {"releases": len(runs.usual.passages), "neighbours": number, "largest_share_of_bound": largest}
+    return checks, facts
+
+
+def _crowd_check(richer: PrivateEstimator, n_items: int, implicit: bool) -> Check:
+    problems: list[str] = []
+    for people, items, busiest, threads in _CROWDS:
+        crowd = odd_people(people, max(items, n_items), implicit, seed=5, busiest=busiest)
+        problems += _of_parts(richer, crowd, threads)
+    scope = " and ".join(f"{people:,} people with {items:,} items" for people, items, _, _ in _CROWDS)
+    return _check("crowds add what their parts add", problems, scope)
+
+
+def _book_checks(estimator: PrivateEstimator, runs: _Runs, rows: Rows) -> list[Check]:
+    """Releases, ledger and statement."""
+    problems = disagreements(recorded(estimator, rows.ratings()), *_asked(estimator))
+    return [
+        _check("releases, ledger and statement agree", problems, f"epsilon {_asked(estimator)[0]}"),
+        _check("costs that depend on releases are promised as a whole", _of_adaptive(runs), "other releases"),
+        _check("epsilon, delta and mu are converted safely", untrue_conversions(), "60 digits"),
+    ]
+
+
+def _drill_checks(runs: _Runs) -> list[Check]:
+    """The door, the ledger and checkpoints under the worst callers and luck."""
+    passages = [*runs.usual.passages, *runs.loud.passages]
+    return [
+        _check("the door scales everyone to the bound", beyond_bounds(passages), "every kind of release"),
+        _check("the door refuses what it must", breaches(), "double users, items, rows and spends"),
+        _check("the ledger forgets nothing", ledger_breaches(), "small budgets, two at once, changed files"),
+        _check("what is kept to resume is what is published", resume_breaches(), "crashes, lost and copied numbers"),
+    ]
+
+
+def _asked(estimator: PrivateEstimator) -> tuple[float | None, float]:
+    """The epsilon and delta that the method was told to keep to."""
+    parameters = estimator.get_params()
+    return parameters["epsilon"], parameters["delta"]
 
 
 def _with_more_budget(estimator: PrivateEstimator) -> PrivateEstimator:
     """The same method with so much budget that there is something to learn even from a few people."""
-    if estimator.get_params().get("epsilon") is None:
+    if _asked(estimator)[0] is None:
         return estimator
     return copy.deepcopy(estimator).set_params(epsilon=_MUCH)
 
@@ -181,11 +212,12 @@ def _of_parts(estimator: PrivateEstimator, crowd: Rows, threads: int) -> Iterato
             yield f"{of_all.query.purpose}: the sums of the parts are not the sums of all"
 
 
-def _of_adaptive(*runs: Run) -> Iterator[str]:
+def _of_adaptive(runs: _Runs) -> Iterator[str]:
     """Costs that are chosen after seeing releases tell something themselves: only their total may be promised."""
-    if len({tuple(passage.cost for passage in run.passages) for run in runs}) == 1:
+    rich, loud = ([passage.cost for passage in run.passages] for run in (runs.rich, runs.loud))
+    if rich == loud:
         return
-    for run in runs:
+    for run in (runs.rich, runs.loud):
         statement = run.model.privacy
         if statement is None or (statement.mu is not None and statement.mu < run.doors[0].budget.mu):
             yield f"costs differ between runs, and the statement of one says mu {statement and statement.mu} only"
