@@ -112,6 +112,8 @@ class Report:
             ", ".join(str(level.number) for level in self.levels if level.verdict == verdict)
             for verdict in ("failed", "inconclusive")
         )
+        if failed == "5":
+            return "THE AUDIT CANNOT BE TRUSTED: it misses planted mistakes, see level 5."
         if failed:
             return f"THE PROMISE IS BROKEN: see level {failed}."
         if silent:
