@@ -14,8 +14,8 @@ from dpals.model import FactorModel
 @pytest.mark.parametrize(
     ("method", "implicit"),
     [
-        (dpals.PooledDPALS(50.0, rank=3), False),
-        (dpals.PooledDPALS(50.0, rank=3), True),
+        (dpals.PooledDPALS(50.0, rank=17), False),
+        (dpals.PooledDPALS(50.0, rank=17), True),
         (dpals.DPFrankWolfe(50.0, steps=2), False),
         (dpals.Popularity(1.0), True),
     ],
