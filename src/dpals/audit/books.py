@@ -3,17 +3,18 @@
 import copy
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
 import mpmath
 
-from dpals.audit.recording import Passage, Run, ending_told
+from dpals.audit.recording import Run, ending_told
 from dpals.methods.estimator import PrivateEstimator
 from dpals.ratings import Ratings
 from dpals.release import accounting, selection
 from dpals.release.ledger import Ledger
+from dpals.release.mechanism import Release
 from dpals.release.statement import Statement
 
 _UNIT = Fraction(1, 2**accounting.COST_BITS)
@@ -55,9 +56,9 @@ def _of_text(statement: Statement) -> Iterator[str]:
             yield f"the statement prints {name} as {printed and printed[1]}, and it is {value}"
 
 
-def true_cost(passage: Passage) -> Fraction:
-    """Squared mu of a release, from its bound and the variance of its noise."""
-    return Fraction(passage.record.bound**2, passage.record.variance)
+def true_cost(releases: Iterable[Release]) -> Fraction:
+    """Squared mu of releases together, from their bounds and the variances of their noise."""
+    return sum((Fraction(release.bound**2, release.variance) for release in releases), Fraction(0))
 
 
 def _of_ledger(run: Run, statement: Statement) -> Iterator[str]:
@@ -70,7 +71,7 @@ def _of_ledger(run: Run, statement: Statement) -> Iterator[str]:
         yield f"{len(made)} releases were made and {len(paid)} were paid for: {_first_other(made, paid)}"
     if made != stated:
         yield f"{len(made)} releases were made and {len(stated)} are in the statement: {_first_other(made, stated)}"
-    true = sum(map(true_cost, run.passages), Fraction(0))
+    true = true_cost(passage.record for passage in run.passages)
     if sum(entry.cost for entry in spends) * _UNIT < true:
         yield "the ledger adds up to less than bound^2 / variance of all releases"
     if statement.mu is None or Fraction(statement.mu) ** 2 < true:
@@ -84,7 +85,7 @@ def _of_tries(run: Run, statement: Statement) -> Iterator[str]:
     assert statement.selection is not None
     spent = Fraction(0)
     for passage in run.passages:
-        spent += true_cost(passage)
+        spent += true_cost([passage.record])
         if passage.query.purpose.startswith("score"):
             if spent > Fraction(statement.selection.mu) ** 2:
                 yield f"a try costs mu {math.sqrt(spent)}, the statement says {statement.selection.mu}"
@@ -150,7 +151,7 @@ def forgotten(estimator: PrivateEstimator, ratings: Ratings) -> Iterator[str]:
         method = copy.deepcopy(estimator).set_params(insecure_seed=seed)
         with ending_told():
             statement = method.fit(ratings, ledger=ledger, dataset=name).privacy
-        costs += sum((Fraction(one.bound**2, one.variance) for one in statement.releases), Fraction(0))
+        costs += true_cost(statement.releases)
         if statement.dataset != name or ledger.spent(name) * _UNIT < costs:
             yield f"what is spent on {name!r} is not recorded under that name"
         if statement.dataset_mu is None or Fraction(statement.dataset_mu) ** 2 < costs:

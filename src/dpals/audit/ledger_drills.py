@@ -86,7 +86,7 @@ def _overspent_meanwhile(turn: int, path: Path) -> bool:
     return other.spent(_NAME) > _BUDGET.cost
 
 
-def _open_changed(path: Path, change: Callable[[sqlite3.Connection], None]) -> None:
+def _open_changed(path: Path, change: Callable[[sqlite3.Connection], object]) -> None:
     """Change a ledger with two spends behind the back of the library, and open it again."""
     for purpose in ("first", "second"):
         Ledger(path).spend(_NAME, purpose, 1000)
@@ -100,12 +100,9 @@ def _without_triggers(work: Callable[[sqlite3.Connection], None]) -> Callable[[s
     """What keeps the ledger append-only is taken away for a moment, and put back."""
 
     def change(connection: sqlite3.Connection) -> None:
-        schema = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
-        triggers = connection.execute(schema).fetchall()
-        for name, _ in triggers:
-            connection.execute(f"DROP TRIGGER {name}")
+        dropped = _drop_triggers(connection)
         work(connection)
-        for _, sql in triggers:
+        for sql in dropped:
             connection.execute(sql)
 
     return change
@@ -128,14 +125,18 @@ def _shorter(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM entries WHERE number = 1")
 
 
-def _open_to_changes(connection: sqlite3.Connection) -> None:
-    for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+def _drop_triggers(connection: sqlite3.Connection) -> list[str]:
+    """Take away what keeps the ledger append-only; the statements that put it back."""
+    schema = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
+    triggers = connection.execute(schema).fetchall()
+    for name, _ in triggers:
         connection.execute(f"DROP TRIGGER {name}")
+    return [sql for _, sql in triggers]
 
 
-_CHANGES: dict[str, Callable[[sqlite3.Connection], None]] = {
+_CHANGES: dict[str, Callable[[sqlite3.Connection], object]] = {
     "in which a cost was changed": _without_triggers(_cheaper),
     "in which a cost and the head were changed": _without_triggers(_cheaper_with_head),
     "without its last entry": _without_triggers(_shorter),
-    "without what keeps it append-only": _open_to_changes,
+    "without what keeps it append-only": _drop_triggers,
 }
