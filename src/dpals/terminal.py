@@ -14,16 +14,16 @@ def visible(text: str) -> str:
     r"""The text with a code in place of each character that a terminal would obey.
 
     Ids, titles and statements come from files that anybody may have written. On a terminal such characters could
-    change what stands above them, or type commands.
+    change what stands above them, or type commands. JSON stays JSON, of the same text.
 
     Examples
     --------
     >>> print(visible("Gone \x1b[2J with the \u202ewind"))
-    Gone \x1b[2J with the \u202ewind
+    Gone \u001b[2J with the \u202ewind
     >>> visible("Amélie\t映画\n")
     'Amélie\t映画\n'
     """
-    return _OBEYED.sub(_code, text)
+    return _OBEYED.sub(lambda obeyed: f"\\u{ord(obeyed[0]):04x}", text)
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True, fg: str | None = None) -> None:
@@ -43,8 +43,3 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True, fg: str | Non
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether people see at once what is written to a stream."""
     return stream is not None and stream.isatty()
-
-
-def _code(character: re.Match[str]) -> str:
-    number = ord(character[0])
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
