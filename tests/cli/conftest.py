@@ -31,7 +31,7 @@ def run(*arguments, cwd=None, **more):
 
 
 def run_on_terminal(*arguments, cwd=None, command=(COMMAND,), **outputs):
-    """Run dpals with standard output and error on a terminal, unless said otherwise; its exit code, and what is seen."""
+    """Run dpals with its output on a terminal, unless said otherwise; its exit code, and what is seen there."""
     ours, terminal = pty.openpty()
     process = subprocess.Popen(
         [*command, *map(str, arguments)],

@@ -194,14 +194,16 @@ def test_killed_in_the_middle_no_history_is_left(files, tmp_path, output):
     (left,) = tmp_path.iterdir()
     assert left.name.startswith(f".{output}.")
     assert left.stat().st_mode & 0o777 == 0o600
-    assert run("recommend", files.private, "--history", files.history, *NAMES, "-o", output, cwd=tmp_path).returncode == 0
+    result = run("recommend", files.private, "--history", files.history, *NAMES, "-o", output, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
     assert os.listdir(tmp_path) == [output]
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet", "out.jsonl"])
 def test_recommendations_are_for_their_owner_alone(files, tmp_path, output):
     (tmp_path / output).write_text("from before, for everyone")
-    assert run("recommend", files.private, "--history", files.history, *NAMES, "-o", output, cwd=tmp_path).returncode == 0
+    result = run("recommend", files.private, "--history", files.history, *NAMES, "-o", output, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
     assert (tmp_path / output).stat().st_mode & 0o777 == 0o600
 
 

@@ -44,15 +44,19 @@ def test_what_is_put_aside_has_no_name(tmp_path):
     assert runs._file.closed
 
 
+def add_too_much(runs):
+    for seed in range(9):
+        users = np.random.default_rng(seed).integers(0, 1 << 60, 2_000)
+        runs.add(pl.DataFrame({"user": users}), pl.Int64)
+
+
 def test_a_full_disk_is_said_and_ends_the_block(tmp_path):
     old, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    said = pytest.raises(OSError, match=r"cannot be written to .*File too large.*Free some space")
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, old[1]))
-        with pytest.raises(OSError, match=r"cannot be written to .*File too large.*Free some space"):  # noqa: SIM117
-            with Runs(tmp_path, 2_000) as runs:
-                for seed in range(9):
-                    users = np.random.default_rng(seed).integers(0, 1 << 60, 2_000)
-                    runs.add(pl.DataFrame({"user": users}), pl.Int64)
+        with said, Runs(tmp_path, 2_000) as runs:
+            add_too_much(runs)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)
         signal.signal(signal.SIGXFSZ, handler)
