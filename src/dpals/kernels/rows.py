@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.kernels.half_step import in_threads
+from dpals.kernels.tiles import padded, row_product
 
 
 def row_sums(indptr: NDArray[np.int64], values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -89,7 +90,7 @@ def scale_rows(indptr, values, factors):  # type: ignore[no-untyped-def]
 def entry_products(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], left: NDArray[np.float32], right: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """left[i] . right[j] for every entry (i, j).
+    """left[i] . right[j] for every entry (i, j), each from these two rows alone and with the same bits on any processor.
 
     Examples
     --------
@@ -98,20 +99,20 @@ def entry_products(
     array([1., 5., 4.], dtype=float32)
     """
     result = np.empty(len(indices), np.float32)
-    in_threads(lambda start, stop: _entry_products(indptr, indices, left, right, start, stop, result), indptr)
+    others = np.zeros((len(right), padded(right.shape[1], np.float32)), np.float32)
+    others[:, : right.shape[1]] = right
+    in_threads(lambda start, stop: _entry_products(indptr, indices, left, others, start, stop, result), indptr)
     return result
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # sums in vectors, the same for the same rows
+@numba.njit(cache=True, nogil=True)
 def _entry_products(indptr, indices, left, right, start, stop, result):  # type: ignore[no-untyped-def]
+    row = np.zeros((1, right.shape[1]), np.float32)
     for i in range(start, stop):
-        row = left[i]
+        for k in range(left.shape[1]):
+            row[0, k] = left[i, k]
         for e in range(indptr[i], indptr[i + 1]):
-            other = right[indices[e]]
-            total = np.float32(0)
-            for k in range(len(row)):
-                total += row[k] * other[k]
-            result[e] = total
+            result[e] = row_product(row, 0, right, indices[e])
 
 
 def row_combinations(

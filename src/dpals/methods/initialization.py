@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.kernels.rows import row_combinations
 from dpals.methods.covariance import LARGEST_COVARIANCE, release_covariance
 from dpals.private.centering import clipped_entries, pattern_of
 from dpals.private.clipping import clip_rows
@@ -51,8 +52,6 @@ def noisy_power_iteration(
     """
     sample = uniform_sample(ratings, ratings_per_user, seed)
     values = clipped_entries(sample, mean, entry_clip)
-    matrix = sample.to_csr().astype(np.float64)
-    matrix.data[:] = values
     longest_row = np.sqrt(ratings_per_user) * entry_clip
     longest_product = longest_row * incoherence * np.sqrt(rank / ratings.n_items)
     pattern = pattern_of(sample)
@@ -61,7 +60,7 @@ def noisy_power_iteration(
         coherence = np.sqrt((factors**2).sum(axis=1).max() * ratings.n_items / rank)
         if if_coherent == "abort" and coherence > incoherence:
             raise RuntimeError(f"the iteration lost its incoherence in step {step}: {coherence:.1f} > {incoherence}")
-        products = clip_rows(matrix @ factors, longest_product)
+        products = clip_rows(row_combinations(sample.indptr, sample.indices, values, factors), longest_product)
         query = Query(
             f"power iteration, step {step}",
             ratings.n_items,
