@@ -76,5 +76,9 @@ def contributions(implicit):
 if __name__ == "__main__":
     np.savez(
         sys.argv[1],
-        **{f"{kind}, {name}": array for kind in ("ratings", "choices") for name, array in contributions(kind == "choices")},
+        **{
+            f"{kind}, {name}": array
+            for kind in ("ratings", "choices")
+            for name, array in contributions(kind == "choices")
+        },
     )

@@ -1,7 +1,7 @@
 """What a user contributes has the same bits on every type of processor of one family.
 
-Kernels are compiled for other processors than this one, and NumPy, BLAS and the C library are told not to use what these do
-not have.
+Kernels are compiled for other processors than this one, and NumPy, BLAS and the C library are told not to use what
+these do not have.
 """
 
 import os

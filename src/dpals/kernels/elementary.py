@@ -50,7 +50,8 @@ def logarithms(values: NDArray[Any]) -> Doubles:
     squares, series = ratios * ratios, np.zeros_like(ratios)
     for k in range(2 * _TERMS - 1, 0, -2):
         series = series * squares + 1 / k
-    return doublings * LOG_2 + 2 * ratios * series
+    result: Doubles = doublings * LOG_2 + 2 * ratios * series
+    return result
 
 
 def powers(values: NDArray[Any], exponent: float) -> Doubles:

@@ -1,7 +1,7 @@
 """Means over a normal distribution, as sums over a few nodes.
 
-These are the seven nodes and weights of Gauss and Hermite, as numbers: to compute them takes eigenvalues, whose last bits
-depend on the machine.
+These are the seven nodes and weights of Gauss and Hermite, as numbers: to compute them takes eigenvalues, whose last
+bits depend on the machine.
 
 Examples
 --------

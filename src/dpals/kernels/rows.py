@@ -90,7 +90,7 @@ def scale_rows(indptr, values, factors):  # type: ignore[no-untyped-def]
 def entry_products(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], left: NDArray[np.float32], right: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """left[i] . right[j] for every entry (i, j), each from these two rows alone and with the same bits on any processor.
+    """left[i] . right[j] for every entry (i, j), each from these two rows alone, the same bits on any processor.
 
     Examples
     --------
@@ -153,7 +153,8 @@ def gram_matrix(rows: NDArray[np.float64]) -> NDArray[np.float64]:
            [14., 20.]])
     """
     upper = np.triu(_gram_matrix(_filled(rows))[: rows.shape[1], : rows.shape[1]])
-    return upper + np.triu(upper, 1).T
+    gram: NDArray[np.float64] = upper + np.triu(upper, 1).T
+    return gram
 
 
 @numba.njit(cache=True, nogil=True)

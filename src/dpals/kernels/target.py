@@ -1,9 +1,9 @@
 """What the bits of users' rows can depend on besides data and public values: the code that computes them.
 
-Within one of these targets every processor gives the same rows: their sums have a fixed order, and neither BLAS nor the
-C library's functions take part. A new version of a compiler may order them in another way, and another family of processors
-is not tried. So blocks of users that were computed by different targets are not added up: a user whose row is computed
-twice must offer the same twice.
+All processors of a family give the same rows: their sums have a fixed order, and neither BLAS nor functions of the C
+library take part. Another version of a compiler may do something else, and that families agree is not tested. So blocks
+of users that come from different ones are not to be added up: a user whose row is computed twice must offer the same
+twice.
 """
 
 import platform
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from typing import Any
 
 from dpals import __version__
 from dpals.errors import InputError
@@ -57,9 +58,10 @@ def target() -> Target:
     True
     """
     import llvmlite.binding as llvm
-    from numba.core import config
+    from numba.core import config as untyped_config
     from threadpoolctl import threadpool_info
 
+    config: Any = untyped_config
     own = sorted(name for name, has in llvm.get_host_cpu_features().items() if has)
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     return Target(
@@ -75,8 +77,8 @@ def target() -> Target:
 def check_same(targets: Iterable[Target]) -> None:
     """Raise where users' rows from these targets may differ in their last bits.
 
-    Formal guarantee: where it returns, a user's row is the same to the last bit on each of the machines, so that which of
-    them computed it says nothing and changes nothing. Tests compile the kernels for several processors of one family.
+    Formal guarantee: where it returns, a user's row is the same to the last bit on each of the machines, so it does not
+    matter which of them computed it. tests/privacy/test_processors.py compiles kernels for several processors.
 
     Examples
     --------

@@ -6,7 +6,7 @@ threads, have as many as they are given.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -50,19 +50,22 @@ class _Limit:
     """
 
     def __init__(self) -> None:
-        self.lock, self.users, self.before = Lock(), 0, None
+        self.lock, self.contexts = Lock(), 0
+        self.before: list[int | None] = []
 
     def enter(self) -> None:
         with self.lock:
-            if self.users == 0:
-                self.before: Any = _controller().limit(limits=1, user_api="blas")
-            self.users += 1
+            if self.contexts == 0:
+                self.before = [library.get_num_threads() for library in _libraries()]
+            _set_threads([1] * len(_libraries()))
+            self.contexts += 1
 
     def leave(self) -> None:
         with self.lock:
-            self.users -= 1
-            if self.users == 0:
-                self.before.restore_original_limits()
+            self.contexts -= 1
+            if self.contexts == 0:
+                _set_threads(self.before)
+                _take_control()
 
 
 _BLAS = _Limit()
@@ -78,9 +81,23 @@ def single_threaded_blas() -> Iterator[None]:
         _BLAS.leave()
 
 
+def _set_threads(numbers: Sequence[int | None]) -> None:
+    _take_control()
+    for library, number in zip(_libraries(), numbers, strict=True):
+        if number is not None:
+            library.set_num_threads(number)
+
+
+def _take_control() -> None:
+    """threadpoolctl lets the first thread that sets a number set others, and silently does nothing for the rest."""
+    for library in _libraries():
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
 @cache
-def _controller() -> ThreadpoolController:
-    """Finds the libraries once: looking for them takes longer than a small product."""
+def _libraries() -> list[Any]:
+    """What there is of BLAS. It is looked for once: that takes longer than a small product."""
     import scipy.linalg  # noqa: F401, SciPy may bring a BLAS of its own, which is found only once it is loaded
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas").lib_controllers  # type: ignore[no-any-return]

@@ -14,7 +14,8 @@ Doubles = NDArray[np.float64]
 def top_right_vectors(matrix: csr_matrix, number: int) -> tuple[Doubles, Doubles]:
     """The largest singular values, largest first, and the right singular vectors that go with them, as columns.
 
-    The entry of a vector that is farthest from zero is positive. There are at most as many as the matrix has rows and columns. Of zeros they are any vectors.
+    The entry of a vector that is farthest from zero is positive. There are at most as many as the matrix has rows and
+    columns. Of zeros they are any vectors.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 The sign of an eigenvector is anyone's choice, and a machine makes it by rounding. What is released later carries noise
 along these vectors, so a sign that flips, or a basis that turns, gives another model. Vectors that belong to equal
-eigenvalues turn at the least change of the matrix: take eigenvectors of a matrix from before its eigenvalues are cut to a
-common limit, never after.
+eigenvalues turn at the least change of the matrix: take eigenvectors of a matrix from before its eigenvalues are cut
+to a common limit, never after.
 """
 
 from typing import NamedTuple
