@@ -12,7 +12,8 @@ from unittest.mock import patch
 from dpals.audit.drills import is_refused
 from dpals.release import ledger as ledgers
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded
-from dpals.release.ledger import _GENESIS, Ledger, LedgerDamaged, _chain
+from dpals.release.chain import GENESIS, LedgerDamaged, link
+from dpals.release.ledger import Ledger
 
 _BUDGET = Budget(epsilon=1.0, delta=1e-5)
 _MOST = 3 * _BUDGET.cost // 5  # of a budget: twice this is too much
@@ -115,9 +116,9 @@ def _cheaper(connection: sqlite3.Connection) -> None:
 def _cheaper_with_head(connection: sqlite3.Connection) -> None:
     """The last link of the chain is left as it was, and the head goes with the new content."""
     _cheaper(connection)
-    last = _GENESIS
+    last = GENESIS
     for number, content in connection.execute("SELECT number, content FROM entries ORDER BY number").fetchall():
-        last = _chain(last, number, content)
+        last = link(last, number, content)
     connection.execute("UPDATE head SET hash = ?", (last,))
 
 
