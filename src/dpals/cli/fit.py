@@ -122,6 +122,8 @@ def command(
     estimator.check(data)
     run.announce(data)
     if dry_run:
+        with warnings_shown():
+            run.warn_if_known(data)
         run.console.print("Nothing was spent: this was a dry run.")
         if as_json:
             click.echo(json.dumps(run.intention(), indent=2))
@@ -214,6 +216,13 @@ class _Run:
             names = ", ".join(map(repr, others))
             advice = "For ratings of the same people, --dataset makes spends add up."
             self.console.print(f"The ledger also knows {names}. {advice}")
+
+    def warn_if_known(self, data: "Ratings") -> None:
+        """Say where the ledger knows the people under another name."""
+        from dpals.release.ledger import Ledger
+
+        if self.ledger is not None and self.ledger.exists() and not getattr(data, "anonymous", False):
+            Ledger(self.ledger).warn_if_known(self.dataset, data.users.tolist())
 
     def train(self, data: "Ratings", fresh: bool, threads: int | None, progress: bool) -> dict[str, Any]:
         """Train, save, and say in numbers what came out."""

@@ -37,7 +37,7 @@ from dpals.release.accounting import Budget, PrivacyBudgetExceeded, cost_of, mu_
 from dpals.release.accounting import mu as largest_mu
 from dpals.release.chain import LedgerDamaged
 from dpals.release.entries import Entry
-from dpals.release.population import ALIKE, merged, overlap, sketch_of
+from dpals.release.population import ALIKE, Sketch, merged, overlap, sketch_of
 from dpals.release.totals import Run, Total, budget_of, runs_of, total_of
 
 logger = logging.getLogger(__name__)
@@ -208,18 +208,17 @@ class Ledger:
         """
         met = sketch_of(self._population_key(dataset), ids)
         with self._transaction() as (connection, entries):
-            sketches = _sketches(entries)
-            known = [name for name, other in sketches.items() if name != dataset and overlap(met, other) >= ALIKE]
-            everyone = merged(met, sketches.get(dataset, ()))
-            if everyone != sketches.get(dataset):
+            before = _sketches(entries).get(dataset, ())
+            everyone = merged(met, before)
+            if everyone != before:
                 _append(connection, Entry("population", dataset, "", sketch=everyone))
-        if known:
-            logger.warning(
-                "many users of %r are in this ledger as %s already, and what is spent on them adds up under one name "
-                "only. If they are the same people, use that name for them (dataset=..., or --dataset)",
-                dataset,
-                " and ".join(map(repr, known)),
-            )
+        _warn_of_others(entries, dataset, met)
+
+    def warn_if_known(self, dataset: str, ids: Iterable[Any]) -> None:
+        """The same warning, without remembering anyone."""
+        entries = self.entries()
+        if _sketches(entries):
+            _warn_of_others(entries, dataset, sketch_of(self._population_key(dataset), ids))
 
     def spent(self, dataset: str) -> int:
         """Cost of all trainings on a data set, with what those that have not ended may still spend."""
@@ -340,5 +339,16 @@ def _published(entries: list[Entry], receipt: str) -> str | None:
     return digests[0] if digests else None
 
 
-def _sketches(entries: list[Entry]) -> dict[str, tuple[str, ...]]:
+def _sketches(entries: list[Entry]) -> dict[str, Sketch]:
     return {entry.dataset: entry.sketch for entry in entries if entry.kind == "population"}
+
+
+def _warn_of_others(entries: list[Entry], dataset: str, met: Sketch) -> None:
+    others = [name for name, other in _sketches(entries).items() if name != dataset and overlap(met, other) >= ALIKE]
+    if others:
+        logger.warning(
+            "many users of %r are in this ledger as %s already, and what is spent on them adds up under one name only. "
+            "If they are the same people, use that name for them (dataset=..., or --dataset)",
+            dataset,
+            " and ".join(map(repr, others)),
+        )
