@@ -205,7 +205,7 @@ def test_a_search_is_entered_as_a_whole_before_it_begins(monkeypatch, tmp_path):
 
 def test_a_search_counts_against_a_declared_budget(monkeypatch):
     ledger = dpals.Ledger()
-    ledger.declare("films", 5.0, 1e-4)
+    ledger.declare("films", 5.0, 2e-5)
     search().fit(RATINGS, ledger=ledger, dataset="films")
     monkeypatch.setattr(private_search, "best_of", None)
     with pytest.raises(dpals.PrivacyBudgetExceeded, match=r"'search with ItemMean .*' would bring"):

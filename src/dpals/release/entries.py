@@ -40,7 +40,7 @@ class Entry:
     dataset: str
     purpose: str
     cost: int = 0
-    time: str = field(default_factory=now)
+    time: str = field(default_factory=lambda: now())
     receipt: str = ""
     run: str = ""
     adaptive: bool = False
