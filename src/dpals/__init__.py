@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from dpals.release import accounting as accounting
     from dpals.release.accounting import Budget as Budget
     from dpals.release.accounting import PrivacyBudgetExceeded as PrivacyBudgetExceeded
+    from dpals.release.chain import LedgerDamaged as LedgerDamaged
     from dpals.release.ledger import Ledger as Ledger
-    from dpals.release.ledger import LedgerDamaged as LedgerDamaged
     from dpals.release.statement import Statement as Statement
     from dpals.training import Options as Options
     from dpals.training import Step as Step
@@ -55,7 +55,7 @@ _HOMES = {
     "InputError": "dpals.errors",
     "ItemMean": "dpals.methods.means",
     "Ledger": "dpals.release.ledger",
-    "LedgerDamaged": "dpals.release.ledger",
+    "LedgerDamaged": "dpals.release.chain",
     "Options": "dpals.training",
     "PooledDPALS": "dpals.methods.pooled_dpals",
     "Popularity": "dpals.methods.popularity",

@@ -20,6 +20,7 @@ from dpals.private.centering import user_means
 from dpals.private.replay import Replay, ReplayProblem
 from dpals.private.user_step import ChoiceProblem, UserProblem
 from dpals.ratings import Ratings
+from dpals.release.rounding import spent
 from dpals.release.statement import Statement
 
 Floats = NDArray[np.float32]
@@ -131,7 +132,7 @@ class FactorModel:
             scores = "ratings from {:g} to {:g}".format(*self.rating_range)
         privacy = "not private"
         if self.privacy is not None and self.privacy.is_private:
-            privacy = f"epsilon {self.privacy.epsilon:.3g} at delta {self.privacy.delta:g}"
+            privacy = spent(self.privacy.epsilon, self.privacy.delta)
         return f"FactorModel({len(self.items):,} items, rank {self.rank}, {scores}, {privacy})"
 
     def with_privacy(self, statement: Statement) -> "FactorModel":

@@ -106,6 +106,8 @@ def test_runs_in_one_ledger_add_up(method):
     [
         ({"dataset": "another"}, "is not recorded under that name"),
         ({"dataset_mu": 0.3}, "less than all runs on the data add up to"),
+        ({"dataset_epsilon": 2.0}, "a smaller epsilon than that of all runs"),
+        ({"dataset_mu": 9.0}, "a run without a ledger says that it knows all others"),
         ({"dataset_seeded": False}, "does not say whether runs on the data were seeded"),
     ],
 )

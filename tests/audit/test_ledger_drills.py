@@ -1,7 +1,8 @@
 """A sound ledger has nothing to report, and each hole in it is reported."""
 
 from dpals.audit.ledger_drills import ledger_breaches
-from dpals.release import ledger
+from dpals.release import chain, ledger
+from dpals.release.totals import Run
 
 
 def test_a_sound_ledger_passes():
@@ -14,11 +15,13 @@ def test_holes_in_the_ledger_are_reported(monkeypatch):
         "the ledger lets a data set's budget be exceeded",
         "a budget that was lowered still stands",
         "two processes may spend the same budget at once",
+        "two runs may begin where there is room for one",
+        "searches are not counted against a budget",
     }
 
 
 def test_a_ledger_that_looks_at_nothing_is_reported(monkeypatch):
-    monkeypatch.setattr(ledger, "_read", lambda connection: [])  # noqa: ARG005
+    monkeypatch.setattr(chain, "read", lambda connection: [])  # noqa: ARG005
     found = list(ledger_breaches())
     assert "a ledger in which a cost was changed is trusted" in found
     assert "a ledger in which a cost and the head were changed is trusted" in found
@@ -27,5 +30,17 @@ def test_a_ledger_that_looks_at_nothing_is_reported(monkeypatch):
 
 
 def test_a_chain_of_equal_links_is_reported(monkeypatch):
-    monkeypatch.setattr(ledger, "_chain", lambda *_: "always the same")
-    assert list(ledger_breaches()) == ["a ledger in which a cost was changed is trusted"]
+    monkeypatch.setattr(chain, "link", lambda *_: "always the same")
+    assert list(ledger_breaches()) == [
+        "a ledger that was cut back and written on within a second has the head of before",
+        "a ledger in which a cost was changed is trusted",
+    ]
+
+
+def test_runs_that_count_for_too_little_are_reported(monkeypatch):
+    monkeypatch.setattr(Run, "charge", property(lambda run: run.spent))
+    assert list(ledger_breaches()) == [
+        "two runs may begin where there is room for one",
+        "what a run that was broken off may have spent is not counted",
+        "costs that depend on releases are counted in part",
+    ]

@@ -38,13 +38,16 @@ def spent(folder, dataset="ratings"):
 def test_trains_saves_and_records(file, tmp_path):
     result = run(file, "-o", "model", *ARGUMENTS, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "Will spend: at most epsilon 1 at delta 1e-06 (mu 0.2367) of the data set 'ratings'" in result.stderr
+    assert "Will spend: at most epsilon 1 at delta 1e-06 (mu 0.2368) of the data set 'ratings'" in result.stderr
     assert "PooledDPALS" in result.stderr
     model = dpals.load(tmp_path / "model")
     assert model.privacy.is_private
     assert model.privacy.dataset == "ratings"
     assert model.rating_range == (0.5, 5.0)
-    assert spent(tmp_path) == sum(release.cost for release in model.privacy.releases) <= BUDGET.cost
+    assert sum(release.cost for release in model.privacy.releases) <= BUDGET.cost
+    assert spent(tmp_path) == BUDGET.cost, "costs of this method depend on its releases"
+    assert "All runs on 'ratings' together: epsilon 1 at delta 1e-06 (mu 0.2368)." in result.stdout
+    assert "epsilon 1 at delta 1e-06)" in result.stdout
     assert sorted(os.listdir(tmp_path)) == ["dpals-ledger.db", "model"]
     assert not (tmp_path / "model" / "checkpoint").exists()
 
@@ -58,6 +61,7 @@ def test_json_holds_the_result_and_nothing_else_is_printed(file, tmp_path):
     assert (told["method"], told["rank"], told["private"], told["dataset"]) == ("PooledDPALS", 2, True, "films")
     assert told["epsilon"] <= 1
     assert dpals.Ledger(tmp_path / "book.db").verify() == told["ledger_head"]
+    assert (told["dataset_epsilon"], told["dataset_delta"], told["dataset_searches"]) == (1.0, 1e-6, [])
 
 
 def test_a_dry_run_spends_nothing_and_leaves_nothing(file, tmp_path):
@@ -135,7 +139,8 @@ def test_a_budget_that_is_too_small_is_refused_before_the_data_is_read(tmp_path)
     dpals.Ledger(tmp_path / "dpals-ledger.db").declare("ratings", 0.5, 1e-6)
     result = run("ratings.csv", "-o", "model", *ARGUMENTS, cwd=tmp_path)
     assert result.returncode == 1
-    assert "'training PooledDPALS' would bring what is spent on 'ratings' to mu 0.2367" in result.stderr
+    assert "'training PooledDPALS' would bring what is spent on 'ratings' to epsilon 1 at delta 1e-06" in result.stderr
+    assert "its budget is epsilon 0.5 at delta 1e-06 (mu 0.1241)" in result.stderr
     assert "nothing was spent" in result.stderr
     assert spent(tmp_path) == 0
 
@@ -225,8 +230,7 @@ def test_goes_on_after_it_was_broken_off_without_paying_twice(file, tmp_path, ho
     result = run(file, "-o", "model", *ARGUMENTS, *SMALL, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert f"going on with {len(kept)} releases" in result.stderr
-    model = dpals.load(tmp_path / "model")
-    assert spent(tmp_path) == sum(release.cost for release in model.privacy.releases) <= BUDGET.cost
+    assert spent(tmp_path) == BUDGET.cost
     assert not (tmp_path / "model" / "checkpoint").exists()
     assert [path.name for path in tmp_path.rglob("*.part")] == []
 
@@ -237,8 +241,58 @@ def test_starting_over_is_possible_and_costs_again(file, tmp_path):
     result = run(file, "-o", "model", *ARGUMENTS, *SMALL, "--fresh", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "going on" not in result.stderr
+    assert before == BUDGET.cost, "some of it was released, and its costs are adaptive"
+    assert spent(tmp_path) == 2 * BUDGET.cost
+    assert dpals.Ledger(tmp_path / "dpals-ledger.db").open_runs() == []
+
+
+def test_starting_over_gives_back_what_was_not_spent(file, tmp_path):
+    """With a budget that has room for one whole run and a little."""
+    ledger = dpals.Ledger(tmp_path / "dpals-ledger.db")
+    ledger.declare("ratings", 1.2, 1e-6)
+    method = ("--method", "sgd")
+    interrupted(file, tmp_path, signal.SIGKILL, 3, *method)
+    (held,) = ledger.open_runs()
+    assert ledger.spent("ratings") == BUDGET.cost > 2 * held.spent
+    result = run(file, "-o", "model", *ARGUMENTS, *SLOW, *method, "--fresh", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
     releases = dpals.load(tmp_path / "model").privacy.releases
-    assert spent(tmp_path) == before + sum(release.cost for release in releases)
+    assert ledger.spent("ratings") == held.spent + sum(release.cost for release in releases)
+
+
+def test_a_run_that_was_broken_off_holds_its_budget_until_it_is_released(file, tmp_path):
+    ledger = dpals.Ledger(tmp_path / "dpals-ledger.db")
+    ledger.declare("ratings", 1.2, 1e-6)
+    interrupted(file, tmp_path, signal.SIGKILL, 3, "--method", "sgd")
+    (held,) = ledger.open_runs()
+    other = (file, "-o", "other", *ARGUMENTS, "--method", "item-mean")
+    refused = run(*other, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "Runs that have not ended hold" in refused.stderr
+    shown = dpals_command("ledger", "show", "dpals-ledger.db", cwd=tmp_path).stdout
+    assert f"dpals ledger release dpals-ledger.db {held.name}" in shown
+    released = dpals_command("ledger", "release", "dpals-ledger.db", held.name, cwd=tmp_path)
+    assert released.returncode == 0, released.stderr
+    assert ledger.spent("ratings") == held.spent
+    assert run(*other, cwd=tmp_path).returncode == 0
+
+
+def test_the_same_people_under_another_name_are_noticed(file, tmp_path):
+    (tmp_path / "copy.csv").write_bytes(file.read_bytes())
+    method = ("--method", "item-mean")
+    assert "many users" not in run(file, "-o", "first", *ARGUMENTS, *method, cwd=tmp_path).stderr
+    for last in (("--dry-run",), ("--quiet",)):
+        result = run("copy.csv", "-o", "second", *ARGUMENTS, *method, *last, cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert "Note: many users of 'copy' are in this ledger as 'ratings' already" in result.stderr
+
+
+def test_a_full_dry_run_leaves_the_ledger_alone(file, tmp_path):
+    path = tmp_path / "dpals-ledger.db"
+    dpals.Ledger(path).note_population("other", range(5))
+    before = path.read_bytes()
+    assert run(file, "-o", "model", *ARGUMENTS, "--dry-run", cwd=tmp_path).returncode == 0
+    assert path.read_bytes() == before
 
 
 def test_other_arguments_do_not_go_on_with_a_run_by_accident(file, tmp_path):

@@ -10,6 +10,7 @@ import sklearn.base
 import dpals
 from dpals.evaluation.splits import keep_users
 from dpals.methods.estimator import Estimator, PrivateEstimator
+from dpals.release.mechanism import Door
 
 SMALL = {"rank": 3, "steps": 2}
 PRIVATE = {
@@ -32,7 +33,6 @@ SETTINGS = {**PRIVATE, **OPEN}
 FOR_CHOICES = {"PooledDPALS", "DPALS", "AdaDPALS", "ALS", "Popularity", "PrivateSearch"}
 FOR_RATINGS = set(SETTINGS) - {"Popularity"}
 SPENDS_NOTHING = {"UserMean"}
-WITHOUT_LEDGER = {"PrivateSearch"}
 PAIRS = [(name, False) for name in sorted(FOR_RATINGS)] + [(name, True) for name in sorted(FOR_CHOICES)]
 PRIVATE_PAIRS = [(name, implicit) for name, implicit in PAIRS if name in PRIVATE]
 N_USERS, N_ITEMS = 400, 40
@@ -111,7 +111,7 @@ class TestArguments:
             if argument in {"insecure_seed", "biases"} or isinstance(value, (bool, str)):
                 continue
             for wrong in (math.nan, "many", 0.5 if argument == "seed" else -1):
-                record = {"ledger": ledger} if name in set(PRIVATE) - WITHOUT_LEDGER else {}
+                record = {"ledger": ledger} if name in PRIVATE else {}
                 method = make(name).set_params(**{argument: wrong})
                 with pytest.raises((ValueError, TypeError)):
                     method.fit(data(implicit), **record)
@@ -179,12 +179,45 @@ class TestPrivacy:
 
     def test_the_ledger_has_what_the_statement_says(self, name, implicit):
         ledger = dpals.Ledger()
-        if name in WITHOUT_LEDGER:
-            with pytest.raises(ValueError, match="ledger"):
-                make(name).fit(data(implicit), ledger=ledger)
-            return
         method = make(name).fit(data(implicit), ledger=ledger, dataset="a name")
-        assert ledger.spent("a name") == sum(release.cost for release in method.privacy.releases)
+        total, statement = ledger.total("a name"), method.privacy
+        if isinstance(method, dpals.PrivateSearch):
+            assert (total.cost, total.searches) == (0, ((statement.epsilon, statement.delta),))
+        elif method.adaptive_costs:
+            assert total.cost == dpals.Budget(4.0, 1e-5).cost
+            assert statement.mu == total.mu
+        else:
+            assert total.cost == sum(release.cost for release in statement.releases)
+        assert ledger.open_runs() == []
+
+    def test_what_is_left_is_given_back_where_training_fails(self, name, implicit, monkeypatch):
+        """A search keeps all of it: nobody may know how far it came."""
+        ledger, calls = dpals.Ledger(), []
+        if name in SPENDS_NOTHING:
+            pytest.skip("it makes no release to fail after")
+
+        def failing(door, *arguments):
+            calls.append(1)
+            table = released(door, *arguments)
+            raise MemoryError(table.shape)
+
+        released = Door._draw
+        monkeypatch.setattr(Door, "_draw", failing)
+        with pytest.raises(MemoryError):
+            make(name).fit(data(implicit), ledger=ledger)
+        spends = sum(entry.cost for entry in ledger.entries() if entry.kind == "spend")
+        assert calls == [1]
+        assert ledger.open_runs() == []
+        if isinstance(make(name), dpals.PrivateSearch):
+            assert len(ledger.total("ratings").searches) == 1
+        else:
+            whole = dpals.Budget(4.0, 1e-5).cost
+            assert ledger.spent("ratings") == (whole if make(name).adaptive_costs else spends) > 0
+
+    def test_without_a_ledger_the_total_is_unknown(self, name, implicit):
+        statement = make(name).fit(data(implicit)).privacy
+        assert (statement.dataset_mu, statement.dataset_epsilon) == (None, None)
+        assert "All runs on this data together: unknown" in str(statement)
 
     def test_a_seed_repeats_the_model_and_taints_it(self, name, implicit):
         ratings = data(implicit)

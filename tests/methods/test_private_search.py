@@ -113,6 +113,7 @@ def test_the_statement_is_that_of_a_search_in_every_form(tmp_path):
     statement = found.privacy
     assert statement.is_private
     assert (statement.mu, statement.dataset_mu, statement.ledger_head) == (None, None, None)
+    assert statement.together == "unknown"
     for text in (str(statement), statement.to_html()):
         assert (
             "epsilon = 4 at delta = 1e-05, for the best of a secret number of tries (geometric, 6 on average)" in text
@@ -120,7 +121,7 @@ def test_the_statement_is_that_of_a_search_in_every_form(tmp_path):
         assert "from Gaussian" not in text
         assert "Releases of the best try" in text
         assert "in any other way than by this search." in text
-        assert "in no ledger" in text
+        assert "All runs on this data together: unknown" in text
     bound = 1 - math.exp(-4.0) * (1 - 1e-5 - 0.01)
     assert statement.attack_power == pytest.approx(min(bound, math.exp(4.0) * 0.01 + 1e-5), rel=1e-3)
     assert dpals.Statement.from_json(statement.to_json()) == statement
@@ -184,11 +185,43 @@ def test_a_method_fitted_before_is_searched_from_its_arguments():
     assert before.clip != 2.0
 
 
-def test_a_ledger_is_refused_with_a_reason():
+def test_a_search_is_entered_as_a_whole_before_it_begins(monkeypatch, tmp_path):
+    ledger, seen = dpals.Ledger(tmp_path / "ledger.db"), []
+
+    def best_of(*arguments):
+        seen.append(ledger.total("films").searches)
+        return selection.best_of(*arguments)
+
+    monkeypatch.setattr(private_search, "best_of", best_of)
+    found = search(insecure_seed=None).fit(RATINGS, ledger=ledger, dataset="films").privacy
+    assert seen == [((found.epsilon, 1e-5),)] == [found.dataset_searches]
+    assert (found.dataset_epsilon, found.dataset_delta) == (found.epsilon, 1e-5)
+    assert found.ledger_head == ledger.verify()
+    after = dpals.ItemMean(1.0, 1e-6).fit(RATINGS, ledger=ledger, dataset="films").privacy
+    assert after.dataset_epsilon == pytest.approx(found.epsilon + 1.0, rel=1e-6)
+    assert after.dataset_delta == pytest.approx(1.1e-5)
+    assert "a search: epsilon 4 at delta 1e-05" in str(after)
+
+
+def test_a_search_counts_against_a_declared_budget(monkeypatch):
     ledger = dpals.Ledger()
-    with pytest.raises(ValueError, match="a ledger adds up costs of Gaussian differential privacy"):
-        search().fit(RATINGS, ledger=ledger)
-    assert not ledger.entries()
+    ledger.declare("films", 5.0, 2e-5)
+    search().fit(RATINGS, ledger=ledger, dataset="films")
+    monkeypatch.setattr(private_search, "best_of", None)
+    with pytest.raises(dpals.PrivacyBudgetExceeded, match=r"'search with ItemMean .*' would bring"):
+        search().fit(RATINGS, ledger=ledger, dataset="films")
+    with pytest.raises(dpals.PrivacyBudgetExceeded):
+        dpals.ItemMean(1.1, 1e-5).fit(RATINGS, ledger=ledger, dataset="films")
+    dpals.ItemMean(0.9, 1e-5).fit(RATINGS, ledger=ledger, dataset="films")
+    assert ledger.total("films").seeded
+
+
+def test_the_ledger_does_not_tell_how_many_tries_there_were(monkeypatch):
+    for number in (0, 1, 5):
+        monkeypatch.setattr(selection, "_number", lambda *_, number=number: number)
+        ledger = dpals.Ledger()
+        search(distribution="poisson").fit(RATINGS, ledger=ledger)
+        assert [entry.kind for entry in ledger.entries()] == ["population", "population", "search"]
 
 
 @pytest.mark.parametrize(

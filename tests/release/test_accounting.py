@@ -51,6 +51,24 @@ def test_delta_is_just_above_the_definition(epsilon, target):
     assert truth <= accounting.delta(mu, epsilon) <= truth * (1 + mpmath.mpf("1e-9"))
 
 
+@given(log_mu=st.floats(-14.5, 9.0), steps=st.floats(-8.0, 8.0), share=st.floats(0.0, 1.0))
+def test_delta_is_as_close_as_it_says(log_mu, steps, share):
+    """From the smallest mu with a delta of 1e-15 to the largest; `steps` is how many sigmas the loss lies from its mean."""
+    mu = 10**log_mu
+    epsilon = max(mu * (steps + mu / 2), share * mu * min(1.0, mu))
+    truth, found = exact_delta(mu, epsilon), accounting.delta(mu, epsilon)
+    assert found >= truth
+    if truth >= 1e-15:
+        assert found <= truth * (1 + 2e-13 * (mpmath.mpf(mu) + 1 / mpmath.mpf(mu)))
+
+
+def test_delta_is_far_off_for_a_mu_that_is_far_off():
+    """Why it does not say 1e-9 for every mu."""
+    mu, epsilon = 1.0049272449387216e-09, 4.118751417172443e-09
+    truth = exact_delta(mu, epsilon)
+    assert 1.5e-5 < accounting.delta(mu, epsilon) / truth - 1 < 1.6e-5
+
+
 @pytest.mark.parametrize(("sigma", "delta"), [(5.0, 1e-5), (2.0, 1e-6), (1.0, 1e-8), (0.4, 1e-3)])
 def test_agrees_with_dp_accounting(sigma, delta):
     theirs = pld.privacy_loss_distribution.from_gaussian_mechanism(

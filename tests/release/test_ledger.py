@@ -1,5 +1,8 @@
+import hashlib
+import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -10,8 +13,11 @@ import time
 import pytest
 
 from dpals.release import ledger as ledger_module
-from dpals.release.accounting import PrivacyBudgetExceeded, cost_of, mu
-from dpals.release.ledger import Ledger, LedgerDamaged
+from dpals.release.accounting import Budget, PrivacyBudgetExceeded, cost_of, mu
+from dpals.release.chain import GENESIS, LedgerDamaged
+from dpals.release.entries import SEEDED
+from dpals.release.ledger import Ledger
+from dpals.release.totals import Total
 
 KILLS = 50
 
@@ -85,6 +91,45 @@ def test_a_ledger_cut_back_is_found_out_by_the_head_of_a_statement(ledger, path)
     ledger.verify(old_head)
     with pytest.raises(LedgerDamaged, match="never was in it"):
         ledger.verify(newest)
+
+
+def test_a_ledger_that_spent_otherwise_within_the_same_second_is_found_out(path, monkeypatch):
+    """Rolled back to a copy, it does the same again: everything in its entries but the random bytes is as it was."""
+    monkeypatch.setattr("dpals.release.entries.now", lambda: "2026-01-01T00:00:00+00:00")
+    ledger = Ledger(path)
+    copy = path.read_bytes()
+    heads = []
+    for _ in range(2):
+        path.write_bytes(copy)
+        ledger.spend("films", "counts", cost=7)
+        heads.append(ledger.verify())
+    assert heads[0] != heads[1]
+    with pytest.raises(LedgerDamaged, match="never was in it"):
+        ledger.verify(heads[0])
+
+
+def test_every_entry_has_random_bytes_of_its_own(ledger):
+    ledger.note_population("films", range(10))
+    ledger.reserve("films", "training", Budget(0.1, 1e-6), "run")
+    nonces = [entry.nonce for entry in ledger.entries()]
+    assert len(set(nonces)) == len(nonces) == 9
+    assert all(re.fullmatch("[0-9a-f]{32}", nonce) for nonce in nonces)
+
+
+def test_the_head_before_the_first_entry_is_a_head(path):
+    first = Ledger(path).verify()
+    assert first == GENESIS
+    Ledger(path).spend("films", "counts", cost=1)
+    assert Ledger(path).verify(first) != first
+
+
+def test_a_ledger_is_for_its_owner_alone(path):
+    before = os.umask(0)
+    try:
+        Ledger(path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_ledger_stays_where_it_is_when_the_folder_changes(tmp_path, monkeypatch):
@@ -316,7 +361,347 @@ def test_a_ledger_that_another_process_holds_says_so(path, ledger, monkeypatch):
 
 
 def test_a_summary_is_of_one_moment(ledger):
-    assert ledger.summary("films") == (5_010, False, ledger.verify())
-    ledger.spend("films", "counts" + ledger_module.SEEDED, cost=1)
-    assert ledger.summary("films") == (5_011, True, ledger.verify())
-    assert ledger.summary("books")[:2] == (0, False)
+    assert ledger.summary("films") == (Total(5_010), ledger.verify())
+    ledger.spend("films", "counts" + SEEDED, cost=1)
+    assert ledger.summary("films") == (Total(5_011, seeded=True), ledger.verify())
+    assert ledger.summary("books") == (Total(), ledger.verify())
+
+
+WHOLE = Budget(1.0, 1e-6)
+
+
+class TestReservations:
+    def test_count_until_the_run_ends_and_give_back_the_rest(self, path):
+        ledger = Ledger(path)
+        ledger.reserve("films", "training", WHOLE, "run")
+        assert ledger.spent("films") == WHOLE.cost
+        ledger.spend("films", "counts", 10, run="run")
+        assert ledger.spent("films") == WHOLE.cost
+        (held,) = Ledger(path).open_runs()
+        assert (held.name, held.purpose, held.reserved, held.spent) == ("run", "training", WHOLE.cost, 10)
+        assert ledger.end("run") == held
+        assert ledger.spent("films") == 10
+        assert ledger.open_runs() == []
+        assert ledger.end("run") is None
+        assert [entry.kind for entry in ledger.entries()] == ["reservation", "spend", "end"]
+
+    def test_the_second_run_is_refused_as_a_whole(self, path):
+        ledger = Ledger(path)
+        ledger.declare("films", WHOLE.epsilon, WHOLE.delta)
+        ledger.reserve("films", "first", WHOLE, "one")
+        before = ledger.verify()
+        with pytest.raises(
+            PrivacyBudgetExceeded, match=r"'second' would bring .* Runs that have not ended hold mu 0\.2"
+        ):
+            ledger.reserve("films", "second", Budget(0.01, 1e-6), "two")
+        assert ledger.verify() == before
+        ledger.spend("films", "all of it", WHOLE.cost, run="one")
+        ledger.end("one")
+        assert ledger.spent("films") == WHOLE.cost
+
+    def test_asking_twice_reserves_once(self, path):
+        ledger = Ledger(path)
+        for _ in range(2):
+            ledger.reserve("films", "training", WHOLE, "run")
+        assert ledger.spent("films") == WHOLE.cost
+        assert len(ledger.entries()) == 1
+
+    def test_belong_to_one_data_set_and_have_a_name(self):
+        ledger = Ledger()
+        ledger.reserve("films", "training", WHOLE, "run")
+        with pytest.raises(RuntimeError, match="is on 'films', not on 'books'"):
+            ledger.reserve("books", "training", WHOLE, "run")
+        with pytest.raises(ValueError, match="needs a name"):
+            ledger.reserve("films", "training", WHOLE, "")
+
+    def test_a_spend_beyond_the_reservation_is_checked_like_any_other(self):
+        ledger = Ledger()
+        ledger.declare("films", WHOLE.epsilon, WHOLE.delta)
+        ledger.reserve("films", "training", WHOLE, "run")
+        ledger.spend("films", "all", WHOLE.cost, run="run")
+        with pytest.raises(PrivacyBudgetExceeded):
+            ledger.spend("films", "one more", 1, run="run")
+        with pytest.raises(PrivacyBudgetExceeded):
+            ledger.spend("films", "of nobody", 1)
+
+    @pytest.mark.parametrize(("spent", "counts"), [(0, 0), (1, WHOLE.cost), (WHOLE.cost, WHOLE.cost)])
+    def test_of_adaptive_costs_nothing_is_given_back_once_something_was_spent(self, spent, counts):
+        ledger = Ledger()
+        ledger.reserve("films", "training", WHOLE, "run", adaptive=True)
+        if spent:
+            ledger.spend("films", "counts", spent, run="run")
+        ledger.end("run")
+        assert ledger.spent("films") == counts
+
+    def test_runs_that_spent_something_may_be_left_as_they_are(self):
+        ledger = Ledger()
+        for run in ("one", "two"):
+            ledger.reserve("films", "training", WHOLE, run)
+        ledger.spend("films", "counts", 1, run="one")
+        assert ledger.end("one", only_unspent=True) is None
+        assert ledger.end("two", only_unspent=True).name == "two"
+        assert [run.name for run in ledger.open_runs()] == ["one"]
+
+    def test_a_fresh_start_is_checked_with_what_it_gives_back(self):
+        ledger = Ledger()
+        ledger.declare("films", 1.2, 1e-6)
+        ledger.reserve("films", "training", WHOLE, "run")
+        ledger.spend("films", "counts", 10, run="run")
+        ledger.check("films", "training", WHOLE.cost, run="run")
+        ledger.check("films", "training", WHOLE.cost, run="run", fresh=True)
+        with pytest.raises(PrivacyBudgetExceeded):
+            ledger.check("films", "training", WHOLE.cost)
+        assert [run.name for run in ledger.open_runs()] == ["run"]
+
+
+class TestSearches:
+    def test_add_up_with_trainings_and_count_against_the_budget(self, path):
+        ledger = Ledger(path)
+        ledger.declare("films", 2.0, 1e-5)
+        ledger.enter_search("films", "search with DPALS", 1.0, 4e-6)
+        assert ledger.total("films").searches == ((1.0, 4e-6),)
+        assert ledger.allowance("films") == cost_of(mu(1.0, 6e-6))
+        ledger.spend("films", "all that is left", cost=ledger.allowance("films"))
+        assert ledger.total("films").at(1e-5) == (2.0, 1e-5)
+        for refused in (
+            lambda: ledger.spend("films", "one more", cost=1),
+            lambda: ledger.enter_search("films", "a small one", 1e-6, 1e-12),
+        ):
+            before = ledger.verify()
+            with pytest.raises(PrivacyBudgetExceeded, match="a search: epsilon 1 at delta 4e-06"):
+                refused()
+            assert ledger.verify() == before
+
+    @pytest.mark.parametrize(("epsilon", "delta"), [(2.1, 1e-6), (1.0, 1.1e-5)])
+    def test_that_alone_exceed_the_budget_are_refused(self, epsilon, delta):
+        ledger = Ledger()
+        ledger.declare("films", 2.0, 1e-5)
+        with pytest.raises(PrivacyBudgetExceeded):
+            ledger.enter_search("films", "search", epsilon, delta)
+        ledger.enter_search("films", "search", 2.0, 1e-5)
+        assert ledger.allowance("films") == 0
+        with pytest.raises(PrivacyBudgetExceeded):
+            ledger.spend("films", "counts", 1)
+
+    @pytest.mark.parametrize(("epsilon", "delta"), [(-1.0, 1e-6), (1.0, 2.0), (float("nan"), 1e-6)])
+    def test_without_a_promise_are_refused(self, epsilon, delta):
+        ledger = Ledger()
+        with pytest.raises(ValueError, match="must"):
+            ledger.enter_search("films", "search", epsilon, delta)
+        assert ledger.entries() == []
+
+
+class TestPopulation:
+    def test_people_under_a_new_name_are_warned_of(self, path, caplog):
+        people = [f"user {number}" for number in range(3000)]
+        Ledger(path).note_population("films", people)
+        Ledger(path).note_population("films", people[:2000])
+        assert caplog.text == ""
+        Ledger(path).note_population("films of June", people[500:] + [f"new {number}" for number in range(900)])
+        (warning,) = caplog.records
+        assert warning.name.split(".")[0] == "dpals"
+        assert "many users of 'films of June' are in this ledger as 'films' already" in warning.getMessage()
+
+    @pytest.mark.parametrize("share", [0.2, 1.0, 5.0])
+    def test_part_of_them_and_more_than_them_as_well(self, share, caplog):
+        ledger = Ledger()
+        ledger.note_population("films", range(10_000))
+        ledger.note_population("other", range(int(10_000 * share)))
+        assert "as 'films' already" in caplog.text
+
+    def test_other_people_are_not(self, caplog):
+        ledger = Ledger()
+        ledger.note_population("films", range(5000))
+        ledger.note_population("books", range(5000, 9000))
+        ledger.note_population("nobody", [])
+        assert caplog.text == ""
+
+    def test_looking_remembers_nobody(self, path, caplog):
+        ledger = Ledger(path)
+        ledger.warn_if_known("films", range(10))
+        assert ledger.entries() == []
+        ledger.note_population("films", range(10))
+        before = ledger.verify()
+        ledger.warn_if_known("books", range(10))
+        assert "as 'films' already" in caplog.text
+        assert ledger.verify() == before
+
+    def test_the_same_people_are_remembered_once(self, path):
+        ledger = Ledger(path)
+        for _ in range(3):
+            ledger.note_population("films", range(1000))
+        assert [len(entry.sketch) for entry in ledger.entries()] == [0, 128]
+
+    def test_nothing_about_people_leaves_the_file(self, path):
+        """Heads of ledgers of the same people differ, and what may be shown of entries has no sketch and no key."""
+        heads = set()
+        for number in range(2):
+            ledger = Ledger(path.with_name(f"{number}.db"))
+            ledger.note_population("films", range(1000))
+            heads.add(ledger.verify())
+            shown = json.dumps([entry.public() for entry in ledger.entries()]) + repr(ledger.entries())
+            for entry in ledger.entries():
+                assert entry.nonce not in shown
+                assert not any(tag in shown for tag in entry.sketch)
+        assert len(heads) == 2
+
+    def test_ids_are_hashed_under_a_key_of_the_ledger(self):
+        sketches = []
+        for _ in range(2):
+            ledger = Ledger()
+            ledger.note_population("films", range(10))
+            sketches.append(set(ledger.entries()[-1].sketch))
+        assert len(sketches[0]) == 10
+        assert not sketches[0] & sketches[1]
+
+
+OLD_SCHEMA = [
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL) STRICT;",
+    "CREATE TABLE head (count INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;",
+    "CREATE TRIGGER no_update BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'ledgers are append-only'); END;",
+    "CREATE TRIGGER no_delete BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'ledgers are append-only'); END;",
+]
+
+
+@pytest.fixture
+def old(path):
+    """A ledger as version 1 of the format had it, written here byte by byte, with a run that was broken off."""
+    budget = Budget(1.0, 1e-6)
+    common = {"dataset": "films", "time": "2026-01-01T00:00:00+00:00"}
+    rows = [
+        {**common, "kind": "budget", "purpose": "epsilon 1.0, delta 1e-06", "cost": budget.cost, "receipt": ""},
+        {**common, "kind": "spend", "purpose": "counts", "cost": 1_000, "receipt": ""},
+        {**common, "kind": "spend", "purpose": "means", "cost": 500, "receipt": "broken/1"},
+        {**common, "kind": "publication", "purpose": "digest", "cost": 0, "receipt": "broken/1"},
+    ]
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in OLD_SCHEMA:
+        connection.execute(statement)
+    connection.execute("PRAGMA user_version = 1")
+    last = hashlib.sha256(b"dpals ledger 1").hexdigest()
+    for number, row in enumerate(rows):
+        content = json.dumps(row, sort_keys=True)
+        last = hashlib.sha256(f"{last}\n{number}\n{content}".encode()).hexdigest()
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (number, content, last))
+    connection.execute("INSERT INTO head VALUES (?, ?)", (len(rows), last))
+    connection.close()
+    path.chmod(0o664)
+    return path, last
+
+
+def version(path):
+    connection = sqlite3.connect(path)
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    connection.close()
+    return found
+
+
+class TestFormatOne:
+    def test_is_read_and_verified_without_a_change(self, old):
+        path, head = old
+        before = path.read_bytes()
+        ledger = Ledger(path)
+        assert ledger.verify(head) == head
+        assert ledger.spent("films") == 1_500
+        assert ledger.allowance("films") == WHOLE.cost
+        assert ledger.total("films").at(1e-6)[1] == 1e-6
+        assert ledger.published("broken/1") == "digest"
+        assert path.read_bytes() == before
+
+    def test_is_spent_on_and_becomes_format_two_with_its_first_new_row(self, old):
+        path, head = old
+        ledger = Ledger(path)
+        rows = stored(path)
+        with pytest.raises(PrivacyBudgetExceeded):
+            ledger.spend("films", "too much", WHOLE.cost)
+        assert version(path) == 1, "a row that was refused changes nothing"
+        ledger.spend("films", "more", 7)
+        assert version(path) == 2
+        assert stored(path)[: len(rows)] == rows
+        assert ledger.verify(head) != head
+        assert ledger.spent("films") == 1_507
+        ledger.enter_search("films", "search", 0.5, 5e-7)
+        assert ledger.allowance("films") == cost_of(mu(0.5, 5e-7))
+
+    def test_a_run_that_was_broken_off_reserves_what_it_has_not_spent(self, old):
+        ledger = Ledger(old[0])
+        ledger.spend("films", "other", WHOLE.cost // 2)
+        small = Budget(0.5, 1e-6)
+        ledger.reserve("films", "training", small, "broken")
+        assert ledger.spent("films") == 1_000 + WHOLE.cost // 2 + small.cost
+        ledger.spend("films", "means", 500, receipt="broken/1")
+        ledger.end("broken")
+        assert ledger.spent("films") == 1_500 + WHOLE.cost // 2
+
+    def test_is_hidden_from_others_before_it_knows_people(self, old):
+        path, _ = old
+        Ledger(path).spend("films", "more", 7)
+        assert path.stat().st_mode & 0o777 == 0o664
+        Ledger(path).note_population("films", range(5))
+        assert path.stat().st_mode & 0o777 == 0o660
+
+
+def stored(path):
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT * FROM entries ORDER BY number").fetchall()
+    connection.close()
+    return rows
+
+
+TRAINER = """
+import sys
+from dpals.release.accounting import Budget, PrivacyBudgetExceeded
+from dpals.release.ledger import Ledger
+ledger, run, budget = Ledger(sys.argv[1]), sys.argv[2], Budget(0.5, 1e-6)
+try:
+    ledger.reserve("films", "training", budget, run)
+except PrivacyBudgetExceeded:
+    print("refused", flush=True)
+    sys.exit()
+print("reserved", flush=True)
+sys.stdin.readline()
+for number in range(4):
+    ledger.spend("films", f"release {number}", budget.cost // 5, run=run)
+    print("spent", flush=True)
+ledger.end(run)
+print("ended", flush=True)
+"""
+
+
+def trainer(path, run):
+    command = [sys.executable, "-c", TRAINER, str(path), run]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def test_of_processes_that_begin_at_once_only_those_that_fit_begin_and_all_of_them_finish(path):
+    Ledger(path).declare("films", 1.0, 1e-6)  # mu squared of which is room for three
+    trainers = [trainer(path, f"run {number}") for number in range(6)]
+    first = [process.stdout.readline().strip() for process in trainers]
+    told = [process.communicate("go\n")[0].split() for process in trainers]
+    cost, room = Budget(0.5, 1e-6).cost, Ledger(path).allowance("films") // Budget(0.5, 1e-6).cost
+    assert first.count("reserved") == room
+    assert first.count("refused") == 6 - room
+    assert [lines for lines in told if lines] == [["spent"] * 4 + ["ended"]] * room
+    assert Ledger(path).spent("films") == room * 4 * (cost // 5)
+
+
+@pytest.mark.parametrize("lines", range(7))
+def test_a_trainer_killed_after_any_step_leaves_a_total_that_is_not_too_small(path, lines):
+    """After so many lines of its output; what it does next is under way."""
+    process = trainer(path, "run")
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    told = [process.stdout.readline().strip() for _ in range(lines)]
+    process.kill()
+    told += process.communicate()[0].split()
+    budget, ledger = Budget(0.5, 1e-6), Ledger(path)
+    if "reserved" not in told:
+        assert ledger.spent("films") in (0, budget.cost)
+    elif "ended" not in told:
+        assert ledger.spent("films") in (budget.cost, 4 * (budget.cost // 5))
+    else:
+        assert ledger.spent("films") == 4 * (budget.cost // 5)
+    assert ledger.spent("films") >= told.count("spent") * (budget.cost // 5)
+    ledger.end("run")
+    assert told.count("spent") <= ledger.spent("films") // (budget.cost // 5) <= told.count("spent") + 1
+    assert ledger.open_runs() == []

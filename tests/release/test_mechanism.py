@@ -28,6 +28,10 @@ def offer():
     return Offer(Pattern(np.arange(N_USERS + 1) * 4, items.ravel(), N_ITEMS), np.full(4 * N_USERS, 0.5))
 
 
+def spends(ledger):
+    return [entry.cost for entry in ledger.entries() if entry.kind == "spend"]
+
+
 def counts(bound=1.0):
     return Query("counts", N_ITEMS, bound=bound)
 
@@ -94,13 +98,14 @@ def test_the_spend_is_recorded_before_the_first_random_bit(offer, monkeypatch):
 
     class Watched(NoiseStream):
         def words(self, count):
-            seen.append(ledger.spent("films"))
+            seen.extend(spends(ledger))
             return super().words(count)
 
     monkeypatch.setattr(mechanism, "NoiseStream", Watched)
     door = Door(BUDGET, ledger, "films")
     door.release(counts(), offer, BUDGET.cost)
-    assert set(seen) == {door.releases[0].cost}
+    assert spends(ledger) == [door.releases[0].cost]
+    assert set(seen) == {spends(ledger)[0]}
 
 
 def test_no_noise_is_drawn_where_the_ledger_refuses(offer, monkeypatch):
@@ -127,6 +132,7 @@ def test_a_run_cannot_exceed_its_own_budget(offer):
     assert compose(release.mu for release in door.releases) == pytest.approx(BUDGET.mu, rel=1e-6)
     with pytest.raises(PrivacyBudgetExceeded, match="nothing was spent"):
         door.release(counts(), offer, shares[0])
+    door.close()
     assert door.ledger.spent("ratings") == door.spent
 
 
@@ -164,6 +170,7 @@ def test_threads_cannot_exceed_the_budget_together(offer):
     for thread in threads:
         thread.join()
     assert len(door.releases) == 2
+    door.close()
     assert door.ledger.spent("ratings") == door.spent <= BUDGET.cost
 
 
@@ -212,7 +219,8 @@ def test_a_killed_run_has_paid_for_all_it_published(tmp_path):
         time.sleep(0.02 * kill)
         process.kill()
         published += 1 + len(process.communicate()[0])
-        assert len(Ledger(path).entries()) >= published
+        assert len(spends(Ledger(path))) >= published
+        assert Ledger(path).spent("films") == (kill + 1) * Budget(1000.0, 1e-5).cost, "each may have gone on"
 
 
 def test_blocks_of_users_give_the_same_result_as_one(offer):
@@ -236,16 +244,14 @@ def users_from(first, stop):
 
 @pytest.mark.parametrize("blocks", [[(0, 3), (0, 3)], [(0, 3), (3, 6), (0, 3)], [(0, 3), (2, 5)], [(2, 5), (0, 3)]])
 def test_a_user_in_two_blocks_is_refused(blocks):
-    door = Door(BUDGET)
-    with pytest.raises(ValueError, match="offered twice"):
+    with pytest.raises(ValueError, match="offered twice"), Door(BUDGET) as door:
         door.release(counts(), [users_from(*block) for block in blocks], BUDGET.cost)
     assert door.spent == door.ledger.spent("ratings") == 0
 
 
 def test_bad_offers_spend_nothing(offer):
-    door = Door(BUDGET)
     bad = Offer(offer.pattern, np.full(4 * N_USERS, np.nan))
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(ValueError, match="finite"), Door(BUDGET) as door:
         door.release(counts(), bad, BUDGET.cost)
     assert door.spent == door.ledger.spent("ratings") == 0
 
@@ -316,8 +322,8 @@ def interrupted(offer):
 
 def test_a_resumed_run_gives_the_same_numbers_and_pays_once(offer, interrupted):
     ledger, keeper, first = interrupted
-    door = Door(BUDGET, ledger, "films", keeper=keeper)
-    again = release_thrice(door, offer)
+    with Door(BUDGET, ledger, "films", keeper=keeper) as door:
+        again = release_thrice(door, offer)
     assert np.array_equal(again[0], first[0])
     assert np.array_equal(again[1], first[1])
     assert not np.array_equal(again[2], first[1])
@@ -337,11 +343,12 @@ def test_a_release_that_was_paid_but_never_published_is_not_paid_again(offer, in
     full.tables = keeper.tables
     with pytest.raises(OSError, match="no space"):
         release_thrice(Door(BUDGET, ledger, "films", keeper=full), offer)
-    paid = ledger.spent("films")
-    assert paid > 0.99 * BUDGET.cost
-    door = Door(BUDGET, ledger, "films", keeper=keeper)
-    release_thrice(door, offer)
-    assert ledger.spent("films") == paid == door.spent
+    paid = spends(ledger)
+    assert len(paid) == 3
+    with Door(BUDGET, ledger, "films", keeper=keeper) as door:
+        release_thrice(door, offer)
+    assert spends(ledger) == paid
+    assert ledger.spent("films") == sum(paid) == door.spent
 
 
 def test_numbers_leave_only_once_they_are_recorded_as_published(offer):
@@ -387,8 +394,7 @@ def test_one_spend_never_stands_for_two_tables(offer, interrupted):
 
 def test_threads_with_a_keeper_take_turns(offer):
     ledger, keeper = Ledger(), Memory()
-    door = Door(BUDGET, ledger, "films", keeper=keeper)
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(4) as pool, Door(BUDGET, ledger, "films", keeper=keeper) as door:
         tables = list(pool.map(lambda _: door.release(counts(), offer, BUDGET.cost // 4), range(4)))
     assert len({table.tobytes() for table in tables}) == 4 == len(keeper.tables)
     assert ledger.spent("films") == door.spent
@@ -418,3 +424,116 @@ def test_a_quiet_door_logs_nothing(offer, caplog):
         assert not caplog.records
         Door(BUDGET).release(counts(), offer, BUDGET.cost)
         assert "released counts" in caplog.text
+
+
+class TestReservation:
+    """A run holds its whole budget from its first release until it ends."""
+
+    def test_is_made_before_the_data_is_looked_at(self, offer):
+        ledger, held = Ledger(), []
+
+        def offers():
+            held.append(ledger.spent("films"))
+            yield offer
+
+        Door(BUDGET, ledger, "films").release(counts(), offers(), BUDGET.cost // 3)
+        assert held == [BUDGET.cost]
+
+    def test_the_second_of_two_runs_at_once_is_refused_and_the_first_one_finishes(self, offer):
+        ledger = Ledger()
+        ledger.declare("films", 1.3, 1e-5)
+        with Door(BUDGET, ledger, "films") as first:
+            first.release(counts(), offer, BUDGET.cost // 3)
+            with (
+                pytest.raises(PrivacyBudgetExceeded, match="Runs that have not ended hold"),
+                Door(BUDGET, ledger, "films") as second,
+            ):
+                second.release(counts(), offer, BUDGET.cost // 3)
+            for _ in range(2):
+                first.release(counts(), offer, BUDGET.cost // 3)
+        assert second.releases == []
+        assert ledger.spent("films") == first.spent
+
+    @pytest.mark.parametrize("problem", [None, ValueError, KeyboardInterrupt])
+    def test_what_is_left_is_given_back_whatever_ends_the_run(self, offer, problem):
+        ledger = Ledger()
+        with contextlib.suppress(*[problem] if problem else []), Door(BUDGET, ledger, "films") as door:
+            door.release(counts(), offer, BUDGET.cost // 3)
+            assert ledger.spent("films") == BUDGET.cost
+            if problem:
+                raise problem
+        assert ledger.spent("films") == door.spent < 0.4 * BUDGET.cost
+        assert ledger.open_runs() == []
+
+    def test_nothing_is_given_back_of_adaptive_costs_unless_nothing_was_spent(self, offer):
+        ledger = Ledger()
+        with Door(BUDGET, ledger, "films", adaptive=True) as door:
+            door.release(counts(), offer, BUDGET.cost // 3)
+        assert ledger.spent("films") == BUDGET.cost
+        with contextlib.suppress(ValueError), Door(BUDGET, ledger, "films", adaptive=True) as door:
+            door.release(counts(), Offer(offer.pattern, np.full(4 * N_USERS, np.nan)), BUDGET.cost)
+        assert ledger.spent("films") == BUDGET.cost
+
+    def test_a_run_that_can_be_resumed_keeps_it_when_it_is_broken_off(self, offer):
+        ledger, keeper = Ledger(), Memory()
+        with contextlib.suppress(ValueError), Door(BUDGET, ledger, "films", keeper=keeper) as door:
+            door.release(counts(), offer, BUDGET.cost // 3)
+            raise ValueError
+        assert [run.name for run in ledger.open_runs()] == [keeper.run]
+        with contextlib.suppress(ValueError), Door(BUDGET, ledger, "films", keeper=keeper):
+            raise ValueError("before anything was recalled")
+        assert ledger.spent("films") == BUDGET.cost
+        with Door(BUDGET, ledger, "films", keeper=keeper) as door:
+            release_thrice(door, offer)
+        assert ledger.spent("films") == door.spent
+        assert ledger.open_runs() == []
+
+    def test_a_run_that_spent_nothing_has_nothing_to_resume(self, offer):
+        ledger = Ledger()
+        with pytest.raises(ValueError, match="finite"), Door(BUDGET, ledger, "films", keeper=Memory()) as door:
+            door.release(counts(), Offer(offer.pattern, np.full(4 * N_USERS, np.nan)), BUDGET.cost)
+        assert ledger.spent("films") == 0
+
+    def test_a_run_that_was_released_must_reserve_again_to_go_on(self, offer, interrupted):
+        ledger, keeper, first = interrupted
+        ledger.end(keeper.run)
+        ledger.spend("films", "meanwhile", BUDGET.cost // 3)
+        door = Door(BUDGET, ledger, "films", keeper=keeper)
+        assert np.array_equal(door.release(counts(), offer, BUDGET.cost // 3), first[0]), "that is paid for"
+        door.release(counts(), offer, BUDGET.cost // 3)
+        with pytest.raises(PrivacyBudgetExceeded):
+            door.release(counts(), offer, BUDGET.cost // 3)
+        assert ledger.spent("films") <= BUDGET.cost
+
+    def test_a_run_that_has_ended_is_recalled_for_nothing(self, offer, interrupted):
+        ledger, keeper, _ = interrupted
+        with Door(BUDGET, ledger, "films", keeper=keeper) as door:
+            release_thrice(door, offer)
+        ledger.declare("films", 0.1, 1e-5)
+        with Door(BUDGET, ledger, "films", keeper=keeper) as door:
+            release_thrice(door, offer)
+        assert ledger.spent("films") == door.spent
+
+    @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+    def test_a_child_does_not_end_the_run_of_its_parent(self, offer, tmp_path):
+        ledger = Ledger(tmp_path / "ledger.db")
+        with Door(BUDGET, ledger, "films") as door:
+            door.release(counts(), offer, BUDGET.cost // 3)
+            child = os.fork()
+            if child == 0:
+                door.close()
+                os._exit(0)
+            os.waitpid(child, 0)
+            assert ledger.spent("films") == BUDGET.cost
+        assert ledger.spent("films") == door.spent
+
+    def test_what_ended_the_run_is_heard_of_even_if_the_ledger_is_gone(self, offer, tmp_path, caplog):
+        def broken_off():
+            with Door(BUDGET, Ledger(tmp_path / "ledger.db"), "films") as door:
+                door.release(counts(), offer, BUDGET.cost // 3)
+                (tmp_path / "ledger.db").unlink()
+                raise KeyError
+
+        with pytest.raises(KeyError):
+            broken_off()
+        assert "was not given back" in caplog.text

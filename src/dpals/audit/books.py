@@ -5,6 +5,8 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import mpmath
@@ -72,7 +74,7 @@ def _of_ledger(run: Run, statement: Statement) -> Iterator[str]:
     if made != stated:
         yield f"{len(made)} releases were made and {len(stated)} are in the statement: {_first_other(made, stated)}"
     true = true_cost(passage.record for passage in run.passages)
-    if sum(entry.cost for entry in spends) * _UNIT < true:
+    if sum(entry.cost for entry in spends) * _UNIT < true or ledger.spent(statement.dataset) * _UNIT < true:
         yield "the ledger adds up to less than bound^2 / variance of all releases"
     if statement.mu is None or Fraction(statement.mu) ** 2 < true:
         yield f"the statement says mu {statement.mu}, the releases add up to {math.sqrt(true)}"
@@ -83,6 +85,9 @@ def _of_ledger(run: Run, statement: Statement) -> Iterator[str]:
 def _of_tries(run: Run, statement: Statement) -> Iterator[str]:
     """For a search: each try keeps to the mu that the statement gives for one. A try ends with its score."""
     assert statement.selection is not None
+    entered = [] if run.ledger is None else list(run.ledger.total(statement.dataset).searches)
+    if entered != [(statement.epsilon, statement.delta)]:
+        yield f"the statement says epsilon {statement.epsilon} at delta {statement.delta}, the ledger has {entered}"
     spent = Fraction(0)
     for passage in run.passages:
         spent += true_cost([passage.record])
@@ -126,6 +131,11 @@ def untrue_conversions() -> Iterator[str]:
                 yield f"mu({epsilon}, {delta}) is above the true value"
 
 
+def _root(cost: Fraction) -> float:
+    """The square root, within the last digits of floating point and not above it."""
+    return math.sqrt(cost) * (1 - 1e-12)
+
+
 def _true_delta(mu: float, epsilon: float) -> Any:
     """The delta of Gaussian differential privacy, in 60 digits (Dong, Roth & Su 2022, corollary 2.13)."""
     if mu == 0:
@@ -145,7 +155,15 @@ def _true_power(mu: float, false_alarms: float) -> float:
 
 def forgotten(estimator: PrivateEstimator, ratings: Ratings) -> Iterator[str]:
     """What several runs on one data set, in one ledger, do not add up to."""
-    ledger, name = Ledger(), "People of «an audit»"
+    with TemporaryDirectory() as folder:
+        yield from _forgotten(estimator, ratings, Ledger(Path(folder, "ledger.db")), "People of «an audit»")
+    with ending_told():
+        alone = copy.deepcopy(estimator).fit(ratings).privacy
+    if alone.dataset_mu is not None or "unknown" not in str(alone):
+        yield "the statement of a run without a ledger says that it knows all others"
+
+
+def _forgotten(estimator: PrivateEstimator, ratings: Ratings, ledger: Ledger, name: str) -> Iterator[str]:
     costs = Fraction(0)
     for seed in (None, None, 1):
         method = copy.deepcopy(estimator).set_params(insecure_seed=seed)
@@ -156,5 +174,9 @@ def forgotten(estimator: PrivateEstimator, ratings: Ratings) -> Iterator[str]:
             yield f"what is spent on {name!r} is not recorded under that name"
         if statement.dataset_mu is None or Fraction(statement.dataset_mu) ** 2 < costs:
             yield "the statement says less than all runs on the data add up to"
+        if statement.dataset_epsilon is None or _true_delta(_root(costs), statement.dataset_epsilon) > statement.delta:
+            yield "the statement says a smaller epsilon than that of all runs on the data"
+        if ledger.open_runs():
+            yield "a run that has ended still holds what it reserved"
         if statement.dataset_seeded != (seed is not None and bool(statement.releases)):
             yield "the statement does not say whether runs on the data were seeded"

@@ -12,7 +12,8 @@ from unittest.mock import patch
 from dpals.audit.drills import is_refused
 from dpals.release import ledger as ledgers
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded
-from dpals.release.ledger import _GENESIS, Ledger, LedgerDamaged, _chain
+from dpals.release.chain import GENESIS, LedgerDamaged, link
+from dpals.release.ledger import Ledger
 
 _BUDGET = Budget(epsilon=1.0, delta=1e-5)
 _MOST = 3 * _BUDGET.cost // 5  # of a budget: twice this is too much
@@ -31,6 +32,11 @@ def ledger_breaches() -> Iterator[str]:
         paths = [folder / f"turn {turn}.db" for turn in range(_TURNS)]
         if not _locks(folder / "shared.db") or any(_overspent_meanwhile(*pair) for pair in enumerate(paths)):
             yield "two processes may spend the same budget at once"
+        for what, drill in _RUNS.items():
+            if not drill():
+                yield what
+        if _head_of_a_spend(folder / "once.db") == _head_of_a_spend(folder / "again.db"):
+            yield "a ledger that was cut back and written on within a second has the head of before"
         for number, (what, change) in enumerate(_CHANGES.items()):
             if not is_refused(LedgerDamaged, lambda: _open_changed(folder / f"{number}.db", change)):  # noqa: B023
                 yield f"a ledger {what} is trusted"
@@ -50,6 +56,58 @@ def _spend_after_lowering(path: Path) -> None:
     for epsilon in (_BUDGET.epsilon, _BUDGET.epsilon / 10):
         ledger.declare(_NAME, epsilon, _BUDGET.delta)
     ledger.spend(_NAME, "drill", _MOST)
+
+
+def _second_run_is_refused() -> bool:
+    ledger = Ledger()
+    ledger.declare(_NAME, _BUDGET.epsilon, _BUDGET.delta)
+    ledger.reserve(_NAME, "first", _BUDGET, "first")
+    return is_refused(PrivacyBudgetExceeded, lambda: ledger.reserve(_NAME, "second", _BUDGET, "second"))
+
+
+def _broken_off_run_counts() -> bool:
+    """As a whole, until it is ended, and what it spent for good."""
+    ledger = Ledger()
+    ledger.reserve(_NAME, "drill", _BUDGET, "run")
+    ledger.spend(_NAME, "drill", 1000, run="run")
+    before = ledger.spent(_NAME)
+    ledger.end("run")
+    return (before, ledger.spent(_NAME)) == (_BUDGET.cost, 1000)
+
+
+def _adaptive_run_counts() -> bool:
+    ledger = Ledger()
+    ledger.reserve(_NAME, "drill", _BUDGET, "run", adaptive=True)
+    ledger.spend(_NAME, "drill", 1000, run="run")
+    ledger.end("run")
+    return ledger.spent(_NAME) >= _BUDGET.cost
+
+
+def _search_counts() -> bool:
+    ledger = Ledger()
+    ledger.declare(_NAME, _BUDGET.epsilon, _BUDGET.delta)
+    ledger.enter_search(_NAME, "drill", 0.6 * _BUDGET.epsilon, 0.5 * _BUDGET.delta)
+    epsilon, delta = ledger.total(_NAME).at(_BUDGET.delta)
+    return (
+        epsilon >= 0.6 * _BUDGET.epsilon
+        and delta >= 0.5 * _BUDGET.delta
+        and is_refused(PrivacyBudgetExceeded, lambda: ledger.spend(_NAME, "drill", _MOST))
+        and is_refused(PrivacyBudgetExceeded, lambda: ledger.enter_search(_NAME, "drill", 0.5, 0.1 * _BUDGET.delta))
+    )
+
+
+_RUNS: dict[str, Callable[[], bool]] = {
+    "two runs may begin where there is room for one": _second_run_is_refused,
+    "what a run that was broken off may have spent is not counted": _broken_off_run_counts,
+    "costs that depend on releases are counted in part": _adaptive_run_counts,
+    "searches are not counted against a budget": _search_counts,
+}
+
+
+def _head_of_a_spend(path: Path) -> str:
+    with patch("dpals.release.entries.now", return_value="2026-01-01T00:00:00+00:00"):
+        Ledger(path).spend(_NAME, "drill", 1000)
+    return Ledger(path).verify()
 
 
 def _locks(path: Path) -> bool:
@@ -115,9 +173,9 @@ def _cheaper(connection: sqlite3.Connection) -> None:
 def _cheaper_with_head(connection: sqlite3.Connection) -> None:
     """The last link of the chain is left as it was, and the head goes with the new content."""
     _cheaper(connection)
-    last = _GENESIS
+    last = GENESIS
     for number, content in connection.execute("SELECT number, content FROM entries ORDER BY number").fetchall():
-        last = _chain(last, number, content)
+        last = link(last, number, content)
     connection.execute("UPDATE head SET hash = ?", (last,))
 
 

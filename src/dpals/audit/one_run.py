@@ -30,6 +30,7 @@ from dpals.audit.recording import checked_subject
 from dpals.audit.report import Check, Curve, Level
 from dpals.errors import InputError
 from dpals.methods.estimator import PrivateEstimator
+from dpals.release.rounding import up
 from dpals.simulate import movielens_like
 
 RATINGS_OF_A_CANARY, PAIRS_OF_A_CANARY = 40, 10
@@ -148,7 +149,7 @@ class Guessed:
         found = (
             f"of {self.guesses:,} guesses about {self.people:,} of them {self.right:,} are right, and "
             f"{self.right_of_twin:,} without privacy (epsilon {NO_PRIVACY:g}); epsilon is at least {self.epsilon:.3g}, "
-            f"claimed is {claim.epsilon:.3g} at delta {claim.delta:g}"
+            f"claimed is {up(claim.epsilon)} at delta {up(claim.delta)}"
         )
         if self.right >= self.needed:
             return Check(question, "failed", f"{found}: {self.needed:,} right guesses already belie it")

@@ -100,9 +100,9 @@ def recorded(
     subject = copy.deepcopy(estimator).set_params(**changes)
     subject.door_class = _double(subject.door_class, run, script)
     run.estimator = subject
-    told: dict[str, Any] = {}
+    told: dict[str, Any] = {"ledger": run.ledger}
     if not isinstance(subject, PrivateSearch):  # which keeps its steps secret
-        told = {"ledger": run.ledger, "callbacks": [lambda step: run.steps.append(step.model)]}
+        told["callbacks"] = [lambda step: run.steps.append(step.model)]
     with ending_told(), _overheard(run.log):
         subject.fit(ratings, options=Options(threads=threads), **told)
     if not (run.doors or isinstance(subject, PrivateSearch)):  # a search may make no try at all

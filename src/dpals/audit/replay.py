@@ -221,3 +221,5 @@ def _of_adaptive(runs: _Runs) -> Iterator[str]:
         statement = run.model.privacy
         if statement is None or (statement.mu is not None and statement.mu < run.doors[0].budget.mu):
             yield f"costs differ between runs, and the statement of one says mu {statement and statement.mu} only"
+        elif statement.mu is not None and run.doors[0].ledger.spent(statement.dataset) < run.doors[0].budget.cost:
+            yield "costs differ between runs, and the ledger has less than the whole budget of one"

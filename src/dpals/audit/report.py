@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from dpals.release.rounding import spent
 from dpals.release.statement import page
 
 Verdict = Literal["passed", "failed", "inconclusive"]
@@ -123,8 +124,7 @@ class Report:
     @property
     def claim(self) -> str:
         """What the method promises."""
-        of_mu = "" if self.mu is None else f" (mu {self.mu:.4g})"
-        return f"epsilon {self.epsilon:.4g} at delta {self.delta:.4g}{of_mu}"
+        return spent(self.epsilon, self.delta, self.mu)
 
     def __str__(self) -> str:
         lines = [f"Audit of {self.method}", f"on {self.data}. Claimed: {self.claim}."]

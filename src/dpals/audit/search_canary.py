@@ -18,6 +18,7 @@ from dpals.release import selection
 from dpals.release.accounting import Budget, cost_of
 from dpals.release.contribution import Offer, Pattern, Query
 from dpals.release.mechanism import Door
+from dpals.release.rounding import up
 from dpals.release.selection import DISTRIBUTIONS, Poisson, Tries, tries_of
 from dpals.release.statement import Statement
 
@@ -176,10 +177,10 @@ def _check_own_loss(statement: Statement, tries: Tries) -> Check:
     question = "the promise covers the exact loss of such a search"
     if chosen.mu > _LARGEST_MU:
         return Check(
-            question, "inconclusive", f"epsilon {statement.epsilon:.4g} promises so little that it was not tried"
+            question, "inconclusive", f"epsilon {up(statement.epsilon)} promises so little that it was not tried"
         )
     delta = lost(chosen.mu, statement.epsilon, tries)
-    detail = f"at epsilon {statement.epsilon:.4g} it needs a delta of {delta:.3g}; claimed is {statement.delta:.3g}"
+    detail = f"at epsilon {up(statement.epsilon)} it needs a delta of {delta:.3g}; claimed is {up(statement.delta)}"
     return Check(question, _covered(delta, statement.delta), detail)
 
 

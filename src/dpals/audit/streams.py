@@ -21,7 +21,8 @@ from dpals.audit.report import Check
 from dpals.release import randomness
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded
 from dpals.release.contribution import Query
-from dpals.release.ledger import SEEDED, Ledger
+from dpals.release.entries import SEEDED
+from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Door
 from dpals.release.randomness import NoiseStream
 
@@ -182,7 +183,7 @@ def check_paid_first(watch: Watch, free_streams: int, passage: Passage, door_cla
 
 
 class _RefusingLedger(Ledger):
-    def spend(self, dataset: str, purpose: str, cost: int, receipt: str = "") -> None:  # noqa: ARG002, as of a ledger
+    def spend(self, *_: object, **__: object) -> None:
         raise PrivacyBudgetExceeded("this ledger takes no spend")
 
 

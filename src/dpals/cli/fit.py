@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpals.console import Console
     from dpals.methods.estimator import Estimator
     from dpals.ratings import Ratings
+    from dpals.release.ledger import Ledger
 
 
 @click.command("fit")
@@ -121,6 +122,8 @@ def command(
     estimator.check(data)
     run.announce(data)
     if dry_run:
+        with warnings_shown():
+            run.warn_if_known(data)
         run.console.print("Nothing was spent: this was a dry run.")
         if as_json:
             echo(json.dumps(run.intention(), indent=2))
@@ -161,8 +164,8 @@ class _Run:
         parameters = self.estimator.get_params()
         budget = Budget(parameters["epsilon"], parameters["delta"])
         if self.ledger.exists():
-            run = "" if fresh or self.checkpoint is None else run_in(self.checkpoint)
-            Ledger(self.ledger).check(self.dataset, f"training {self.name}", budget.cost, run)
+            run = "" if self.checkpoint is None else run_in(self.checkpoint)
+            Ledger(self.ledger).check(self.dataset, f"training {self.name}", budget.cost, run, fresh)
 
     def intention(self) -> dict[str, Any]:
         """What training would spend, and on what."""
@@ -184,37 +187,57 @@ class _Run:
         if self.ledger is None:
             say(f"{self.name} is NOT private: the model may tell about the people in the data.")
             return
-        from dpals.release.accounting import mu_of
-        from dpals.release.ledger import Ledger
+        from dpals.release.rounding import spent
 
+        facts = self.intention()
+        limit = spent(facts["epsilon"], facts["delta"], facts["mu"])
         say(
-            "Will spend: at most epsilon {epsilon:g} at delta {delta:g} (mu {mu:.4g}) of the data set {dataset!r}, to "
-            "train {method}. The ledger is {ledger}.".format(**self.intention())
+            f"Will spend: at most {limit} of the data set {self.dataset!r}, to train {self.name}. The ledger is "
+            f"{self.ledger}."
         )
         if self.estimator.get_params()["insecure_seed"] is not None:
             say("insecure_seed makes noise that can be removed: the model will NOT be private.")
         if self.ledger.exists():
-            book = Ledger(self.ledger)
-            spent, allowance = book.spent(self.dataset), book.allowance(self.dataset)
-            limit = "no budget is declared" if allowance is None else f"its budget is mu {mu_of(allowance):.4g}"
-            say(f"Spent on {self.dataset!r} before: mu {mu_of(spent):.4g}; {limit}.")
-            others = sorted({entry.dataset for entry in book.entries()} - {self.dataset})
-            if others:
-                names = ", ".join(map(repr, others))
-                say(f"The ledger also knows {names}. For ratings of the same people, --dataset makes spends add up.")
+            self._announce_earlier(facts["delta"])
+
+    def _announce_earlier(self, delta: float) -> None:
+        """Say what was spent before, and what else the ledger knows."""
+        from dpals.release.ledger import Ledger
+        from dpals.release.rounding import allowed
+        from dpals.release.totals import budget_of, total_of
+
+        assert self.ledger is not None
+        entries = Ledger(self.ledger).entries()
+        budget, limit = budget_of(entries, self.dataset), "no budget is declared"
+        if budget is not None:
+            delta, limit = budget.delta, f"its budget is {allowed(budget.epsilon, budget.delta)}"
+        before = total_of(entries, self.dataset).text(delta)
+        self.console.print(f"Spent on {self.dataset!r} before: {before}; {limit}.")
+        others = sorted({entry.dataset for entry in entries} - {self.dataset})
+        if others:
+            names = ", ".join(map(repr, others))
+            advice = "For ratings of the same people, --dataset makes spends add up."
+            self.console.print(f"The ledger also knows {names}. {advice}")
+
+    def warn_if_known(self, data: "Ratings") -> None:
+        """Say where the ledger knows the people under another name."""
+        from dpals.release.ledger import Ledger
+
+        if self.ledger is not None and self.ledger.exists() and not getattr(data, "anonymous", False):
+            Ledger(self.ledger).warn_if_known(self.dataset, data.users.tolist())
 
     def train(self, data: "Ratings", fresh: bool, threads: int | None, progress: bool) -> dict[str, Any]:
         """Train, save, and say in numbers what came out."""
-        from dpals.checkpoint import forget
         from dpals.release.ledger import Ledger
         from dpals.training import Options
 
         options = Options(threads, progress, self.checkpoint)
         paid: dict[str, Any] = {}
         if self.ledger is not None:
-            if fresh and self.checkpoint is not None:
-                forget(self.checkpoint)
-            paid = {"ledger": Ledger(self.ledger), "dataset": self.dataset}
+            ledger = Ledger(self.ledger)
+            if fresh:
+                self._give_up(ledger)
+            paid = {"ledger": ledger, "dataset": self.dataset}
         start = time.perf_counter()
         try:
             self.estimator.fit(data, options=options, **paid)
@@ -235,17 +258,29 @@ class _Run:
             "private": model.privacy is not None and model.privacy.is_private,
         }
         if model.privacy is not None:
-            facts = ("epsilon", "delta", "mu", "dataset", "dataset_mu", "ledger_head")
-            result |= {name: getattr(model.privacy, name) for name in facts}
+            facts = ("epsilon", "delta", "mu", "ledger_head", "dataset")
+            of_all = ("dataset_epsilon", "dataset_delta", "dataset_mu", "dataset_searches")
+            result |= {name: getattr(model.privacy, name) for name in (*facts, *of_all)}
         return result
+
+    def _give_up(self, ledger: "Ledger") -> None:
+        """Forget the run that was broken off, and give back what it had reserved and not spent."""
+        from dpals.checkpoint import forget, run_in
+
+        assert self.checkpoint is not None
+        run = run_in(self.checkpoint)
+        forget(self.checkpoint)  # first: it refuses if the run goes on
+        if run:
+            ledger.end(run)
 
     def summarise(self, result: dict[str, Any]) -> None:
         """Say what came out, and what to do next."""
         echo(f"{self.estimator.model_!r} in {self.output}, trained in {result['seconds']:.1f} s.")
         if result["report"]:
             echo(result["report"])
-        if "epsilon" in result:
-            echo(f"All runs on {self.dataset!r} together: mu {result['dataset_mu']:.4g}.")
+        privacy = self.estimator.model_.privacy
+        if privacy is not None:
+            echo(f"All runs on {self.dataset!r} together: {privacy.together}.")
             self.console.print(f"What is promised:  dpals statement {self.output}")
         self.console.print(f"Recommendations:   dpals recommend {self.output} --history RATINGS")
 

@@ -2,18 +2,24 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpals.cli.common import json_option
 from dpals.terminal import echo
 
+if TYPE_CHECKING:
+    from dpals.release.entries import Entry
+    from dpals.release.totals import Run
+
 _PATH = click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_SHOWN = ("budget", "reservation", "spend", "end", "search")
 
 
 @click.group("ledger")
 def command() -> None:
-    """Show or verify what was spent on which data set, or declare how much may be.
+    """Show or verify what was spent on which data set, declare how much may be, or release what a run holds.
 
     A ledger is the file that `dpals fit` writes each spend to before it draws noise: dpals-ledger.db, if you did not
     name another. Keep it as long as the data.
@@ -28,25 +34,34 @@ def command() -> None:
 @_PATH
 @json_option
 def show(path: Path, as_json: bool) -> None:
-    """Print what was declared and spent in the ledger at PATH, and the sum for each data set."""
-    from dpals.release.accounting import mu_of
-    from dpals.release.ledger import Ledger
+    """Print what was declared and spent in the ledger at PATH, the sum for each data set, and runs that have not ended.
 
-    ledger = Ledger(path)
-    entries = ledger.entries()
+    A run holds all that it may cost until it ends. One that was broken off can be resumed, with the command that began
+    it, or given up with `dpals ledger release`.
+    """
+    from dpals.release.ledger import Ledger
+    from dpals.release.totals import runs_of
+
+    entries = Ledger(path).entries()
+    datasets = {name: _facts(entries, name) for name in sorted({entry.dataset for entry in entries})}
+    held = [run for run in runs_of(entries) if run.is_open]
     if as_json:
-        echo(json.dumps([vars(entry) for entry in entries], indent=2))
+        told = {
+            "entries": [entry.public() for entry in entries if entry.kind != "population"],
+            "datasets": datasets,
+            "open_runs": [{**vars(run), "charge": run.charge} for run in held],
+        }
+        echo(json.dumps(told, indent=2))
         return
     published = {entry.receipt for entry in entries if entry.kind == "publication"}
     for entry in entries:
-        if entry.kind != "publication":
+        if entry.kind in _SHOWN:
             kept = ", not published" if entry.receipt and entry.receipt not in published else ""
-            mu = f"mu {mu_of(entry.cost):<10.6g}"
-            echo(f"{entry.time}  {entry.kind:6}  {mu}  {entry.dataset}: {entry.purpose}{kept}")
-    for dataset in sorted({entry.dataset for entry in entries}):
-        spent, allowance = ledger.spent(dataset), ledger.allowance(dataset)
-        limit = "no budget declared" if allowance is None else f"of mu {mu_of(allowance):.6g} allowed"
-        echo(f"{dataset}: mu {mu_of(spent):.6g} spent in all, {limit}")
+            echo(f"{entry.time}  {entry.kind:11}  {_size(entry):24}  {entry.dataset}: {entry.purpose}{kept}")
+    for name, facts in datasets.items():
+        echo(f"{name}: {facts['text']} spent in all, {facts['limit']}")
+    for run in held:
+        echo(_of_open(run, path))
 
 
 @command.command()
@@ -66,20 +81,98 @@ def verify(path: Path, head: str | None, as_json: bool) -> None:
 @click.argument("dataset")
 @click.option("--epsilon", required=True, type=float, help="The most that may ever be spent on the data set.")
 @click.option("--delta", required=True, type=float, help="Well below one over the number of users.")
-def declare(path: Path, dataset: str, epsilon: float, delta: float) -> None:
+@json_option
+def declare(path: Path, dataset: str, epsilon: float, delta: float, as_json: bool) -> None:
     """Set the most that may ever be spent on DATASET, in the ledger at PATH, which is made if it is not there.
 
     From then on, a training that would exceed it is refused before it spends anything. The last declaration counts.
     """
     if not dataset:
         raise click.UsageError("DATASET needs a name")
-    from dpals.release.accounting import Budget, mu_of
+    from dpals.release.accounting import Budget
     from dpals.release.ledger import Ledger
 
-    budget = Budget(epsilon, delta)  # wrong numbers are refused before a ledger is made
+    Budget(epsilon, delta)  # wrong numbers are refused before a ledger is made
     ledger = Ledger(path)
     ledger.declare(dataset, epsilon, delta)
-    spent = mu_of(ledger.spent(dataset))
-    echo(f"{dataset}: mu {budget.mu:.6g} allowed in all, mu {spent:.6g} spent so far")
-    if spent > budget.mu:
+    facts = _facts(ledger.entries(), dataset)
+    if as_json:
+        echo(json.dumps({"dataset": dataset, **facts}, indent=2))
+    else:
+        echo(f"{dataset}: {facts['limit']}, {facts['text']} spent so far")
+    if facts["exceeded"]:
         echo("More than that is spent already: nothing more may be.", err=True)
+
+
+@command.command()
+@_PATH
+@click.argument("run")
+@json_option
+def release(path: Path, run: str, as_json: bool) -> None:
+    """Give back what RUN holds in the ledger at PATH and did not spend, when it was broken off and is not to go on.
+
+    `dpals ledger show` lists such runs. What a run spent stays spent. Where costs depend on what was released before,
+    as with the method pooled, the whole budget of the run is spent with the first release.
+    """
+    from dpals.release.ledger import Ledger
+    from dpals.release.totals import runs_of
+
+    ledger = Ledger(path)
+    held = ledger.end(run)
+    if held is None:
+        raise ValueError(f"{path} has no run {run!r} that has not ended: dpals ledger show {path}")
+    (ended,) = [other for other in runs_of(ledger.entries()) if other.name == run]
+    facts = _facts(ledger.entries(), held.dataset)
+    if as_json:
+        told = {"run": run, "given_back": held.charge - ended.charge, "dataset": held.dataset, **facts}
+        echo(json.dumps(told, indent=2))
+        return
+    part = "nothing, its costs depend on what it released" if held.charge == ended.charge else "what it did not spend"
+    echo(f"{held.purpose!r} gives back {part}. {held.dataset}: {facts['text']} spent in all, {facts['limit']}")
+
+
+def _facts(entries: "list[Entry]", dataset: str) -> dict[str, Any]:
+    """What was spent on a data set and what may be, as data and in words."""
+    from dpals.release.rounding import allowed
+    from dpals.release.totals import budget_of, delta_of, total_of
+
+    total, budget = total_of(entries, dataset), budget_of(entries, dataset)
+    delta = delta_of(entries, dataset)
+    epsilon, whole_delta = total.at(delta)
+    return {
+        "epsilon": epsilon,
+        "delta": whole_delta,
+        "mu": total.mu,
+        "cost": total.cost,
+        "searches": total.searches,
+        "seeded": total.seeded,
+        "budget": None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta},
+        "exceeded": budget is not None and total.cost > total.allowance(budget),
+        "text": total.text(delta) + (" with some noise that was seeded, NOT PRIVATE," if total.seeded else ""),
+        "limit": "no budget declared" if budget is None else f"{allowed(budget.epsilon, budget.delta)} allowed in all",
+    }
+
+
+def _size(entry: "Entry") -> str:
+    """What an entry is about, in numbers."""
+    from dpals.release.accounting import mu_of
+    from dpals.release.rounding import allowed, down, spent, up
+
+    if entry.kind == "search":
+        return spent(entry.epsilon, entry.delta)
+    if entry.kind == "budget":
+        return allowed(entry.epsilon, entry.delta)
+    if entry.kind == "end":
+        return f"mu {down(mu_of(entry.cost))} given back"
+    return f"mu {up(mu_of(entry.cost))}"
+
+
+def _of_open(run: "Run", path: Path) -> str:
+    from dpals.release.accounting import mu_of
+    from dpals.release.rounding import up
+
+    return (
+        f"not ended: {run.purpose!r} on {run.dataset!r} since {run.since} holds mu {up(mu_of(run.charge))}, of which "
+        f"mu {up(mu_of(run.spent))} is spent. If it does not go on, resume it with the command that began it, or: "
+        f"dpals ledger release {path} {run.name}"
+    )

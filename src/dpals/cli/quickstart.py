@@ -51,6 +51,7 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     """
     from dpals.files import write_whole
     from dpals.release.accounting import Budget
+    from dpals.release.rounding import spent
 
     Budget(epsilon, delta)  # wrong arguments are refused before any work
     output.mkdir(parents=True, exist_ok=True)
@@ -75,8 +76,8 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     echo()
     _print(_table_of_examples(examples))
     echo(
-        f"\nWho took part in training the model is protected by epsilon {privacy.epsilon:.3g} at delta "
-        f"{privacy.delta:g}: an attacker\nwho wrongly suspects 1% of all others recognises at most "
+        f"\nWho took part in training the model is protected by {spent(privacy.epsilon, privacy.delta)}: an attacker\n"
+        f"who wrongly suspects 1% of all others recognises at most "
         f"{math.ceil(1000 * privacy.attack_power) / 10:.1f}% of those who did."
     )
     recommend = f"recommend {output}/model --history {output}/ratings.parquet --user-id {next(iter(examples))} -k 5"

@@ -165,7 +165,7 @@ class PrivateEstimator(Estimator):
     _checkpoint: tuple[Path, str] | None = None
     """Folder and run of the checkpoint that `save` removes."""
     adaptive_costs = False
-    """Whether what a release costs depends on earlier ones. The statement then gives the whole budget."""
+    """Whether what a release costs depends on earlier ones. The whole budget then counts as spent."""
     door_class: type[Door] = Door
     """What `fit` makes its door with. An audit puts a double in its place that records what goes through."""
 
@@ -185,8 +185,9 @@ class PrivateEstimator(Estimator):
         ratings
             The private data.
         ledger
-            Where to record what is spent; in memory if not given. A run for which the data set's budget is too
-            small is refused before it spends anything.
+            Where to record what is spent; in memory if not given, so that nobody knows the total of several runs.
+            The run reserves its whole budget before it spends anything, and is refused where the data set's is too
+            small. What is left is given back when the run ends, with an error as well unless it can be resumed.
         dataset
             The name of the data in the ledger.
         options
@@ -195,18 +196,19 @@ class PrivateEstimator(Estimator):
             Called after each step with a `Step`.
         """
         options = checked(options, callbacks)
-        if ledger is not None and not isinstance(ledger, Ledger):
-            raise InputError(f"ledger must be a dpals.Ledger, for example dpals.Ledger('ledger.db'), not {ledger!r}")
         self.check(ratings)
         budget = self._budget(ratings)
+        note_population(ledger, dataset, ratings)
         with self._kept(options, ratings, dataset) as checkpoint:
-            door = self.door_class(budget, ledger or Ledger(), dataset, self.insecure_seed, checkpoint)
+            recorded = budget, ledger or Ledger(), dataset, self.insecure_seed, checkpoint
+            door = self.door_class(*recorded, adaptive=self.adaptive_costs)
 
             def stated(model: FactorModel) -> FactorModel:
-                return model.with_privacy(Statement.of(door, tuple(ratings.public_facts()), self.adaptive_costs))
+                return model.with_privacy(Statement.of(door, tuple(ratings.public_facts())))
 
-            with self._watched(options, callbacks, stated):
-                self.model_ = self._with_settings(stated(self._fit(ratings, door)))
+            with door, self._watched(options, callbacks, stated):
+                model = self._fit(ratings, door)
+            self.model_ = self._with_settings(stated(model))
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -249,6 +251,16 @@ class PrivateEstimator(Estimator):
 
     def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
         raise NotImplementedError
+
+
+def note_population(ledger: Ledger | None, dataset: str, ratings: Ratings) -> None:
+    """Let the ledger warn where the people are known under another name. Rows that are only numbered have no ids."""
+    if ledger is None:
+        return
+    if not isinstance(ledger, Ledger):
+        raise InputError(f"ledger must be a dpals.Ledger, for example dpals.Ledger('ledger.db'), not {ledger!r}")
+    if not getattr(ratings, "anonymous", False):
+        ledger.note_population(dataset, ratings.users.tolist())
 
 
 def needs_ratings(estimator: Estimator, ratings: Ratings) -> None:

@@ -8,19 +8,20 @@ from typing import Any, Self
 from dpals.evaluation.splits import split_entries
 from dpals.kernels.threads import limited_threads
 from dpals.methods.constraints import WHOLE, OneOf, Within, check_arguments
-from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.estimator import PrivateEstimator, note_population
 from dpals.methods.means import means_model
 from dpals.model import FactorModel
 from dpals.private.scoring import LARGEST_GAIN, offer_of_gains
 from dpals.ratings import Ratings
 from dpals.release.accounting import Budget, cost_of, mu_of
 from dpals.release.contribution import Query
+from dpals.release.entries import SEEDED
 from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Release
 from dpals.release.selection import DISTRIBUTIONS, Selection, best_of, tries_of
 from dpals.release.selection import epsilon as epsilon_of_selection
 from dpals.release.selection import mu as mu_of_a_try
-from dpals.release.statement import Statement
+from dpals.release.statement import Statement, together
 from dpals.training import Callback, Options, checked
 
 CONSTRAINTS: dict[str, Within | OneOf] = {
@@ -128,9 +129,10 @@ class PrivateSearch(PrivateEstimator):
         ratings
             The private data.
         ledger
-            Not taken: ledgers add up Gaussian differential privacy, and the promise of a search is of another kind.
+            Where to record epsilon and delta of the search, as a whole, before it begins; in memory if not given. It is
+            refused where the data set's budget is too small. Nothing is given back, whatever it ends with.
         dataset
-            The name of the data in the statement.
+            The name of the data in the ledger.
         options
             Threads. Progress and checkpoints are refused: they would tell how many tries there were.
         callbacks
@@ -139,12 +141,8 @@ class PrivateSearch(PrivateEstimator):
         options = checked(options, callbacks)
         if callbacks or options.progress or options.checkpoint is not None:
             raise ValueError("how many tries a search makes is secret: it takes no callbacks, progress or checkpoint")
-        if ledger is not None:
-            raise ValueError(
-                "a ledger adds up costs of Gaussian differential privacy, and a search has none: fit it without a "
-                "ledger, and add epsilon and delta of its statement to those of all other releases from the data"
-            )
         self.check(ratings)
+        note_population(ledger, dataset, ratings)
         tries = tries_of(self.distribution, self.tries)
         whole = cost_of(mu_of_a_try(self.epsilon, self.delta, tries))
         training = Budget.of_cost(int(whole * (1 - self.score_share)))
@@ -160,28 +158,31 @@ class PrivateSearch(PrivateEstimator):
             score = judge.release(query, offer_of_gains(*model.two_sides(known), known, hidden), scoring.cost)[0, 0]
             return float(score), (candidates[number], model, (*door.releases, *judge.releases))
 
+        mu = mu_of(training.cost + scoring.cost)
+        promised = min(self.epsilon, epsilon_of_selection(mu, self.delta, tries))  # both are true
+        books = self._entered(ledger or Ledger(), dataset, promised)
         with limited_threads(options.threads):
             best = best_of(tries, len(candidates), attempt, self.insecure_seed)
         self.best_params_, model, releases = best or (None, _without_data(ratings), ())
-        statement = self._statement(ratings, releases, dataset, mu_of(training.cost + scoring.cost))
-        self.model_ = self._with_settings(model.with_privacy(statement))
-        return self
-
-    def _statement(self, ratings: Ratings, releases: tuple[Release, ...], dataset: str, mu: float) -> Statement:
-        """What the search promises, if each of its tries has this mu."""
-        tries = tries_of(self.distribution, self.tries)
-        return Statement(
-            epsilon=min(self.epsilon, epsilon_of_selection(mu, self.delta, tries)),  # both are true
+        statement = Statement(
+            epsilon=promised,
             delta=self.delta,
             mu=None,
             releases=releases,
             assumptions=tuple(ratings.public_facts()),
             is_private=self.insecure_seed is None,
             dataset=dataset,
-            dataset_mu=None,
-            ledger_head=None,
             selection=Selection(self.distribution, float(self.tries), mu),
+            **together(books, dataset, self.delta),
         )
+        self.model_ = self._with_settings(model.with_privacy(statement))
+        return self
+
+    def _entered(self, ledger: Ledger, dataset: str, promised: float) -> Ledger:
+        """The ledger, with an entry for the search as a whole."""
+        seeded = "" if self.insecure_seed is None else SEEDED
+        ledger.enter_search(dataset, f"search with {type(self.estimator).__name__}{seeded}", promised, self.delta)
+        return ledger
 
     def _check(self, ratings: Ratings) -> None:
         Budget(self.epsilon, self.delta)

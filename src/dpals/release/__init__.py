@@ -11,7 +11,12 @@ Read the files in this order:
 ``sums``          exact sums of what was offered
 ``randomness``    exact integer noise from a cryptographic generator
 ``accounting``    what a release costs and what costs add up to
-``ledger``        the durable record of what was spent
+``rounding``      numbers for people, rounded to the safe side
+``entries``       the rows of a ledger
+``chain``         the file of a ledger, chained by hashes
+``totals``        what entries add up to
+``population``    whether people are known under another name
+``ledger``        the durable record of what was reserved and spent
 ``mechanism``     the door itself: bound, sum, pay, add noise, in this order
 ``selection``     the best of a secret number of tries, and what choosing costs
 ``statement``     what was promised, for people

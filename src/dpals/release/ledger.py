@@ -1,14 +1,17 @@
 """The durable record of what was spent on which data set.
 
-An append-only SQLite table whose rows are chained by hashes: each row's hash covers the row and the hash
-before it, and a separate head holds the number of rows and the last hash. A row is either the declaration of
-a data set's budget or a spend.
+An append-only file whose rows are chained by hashes (`chain`). What the rows mean is in `entries`, what they add up to
+in `totals`.
 
-Formal guarantee: `spend` returns only after the spend is on disk, and raises `PrivacyBudgetExceeded` without
-writing where the data set's budget would be exceeded. Check and write are one exclusive transaction, so
-processes that spend at once cannot exceed the budget together. A ledger in which a row was changed, removed,
-inserted or reordered is refused by every call. Someone who writes hashes and head anew can pass that check, so
-each privacy statement prints the head of its time, and `verify` takes it to compare with.
+Formal guarantee: `reserve`, `spend` and `enter_search` return only after their entry is on disk, and raise
+`PrivacyBudgetExceeded` without writing where the total of the data set would exceed its budget. Check and write are one
+exclusive transaction, so processes cannot exceed the budget together. A ledger in which a row was changed, removed,
+inserted or reordered is refused by every call. Someone who writes hashes and head anew can pass that check, so each
+privacy statement prints the head of its time, and `verify` takes it to compare with.
+
+**Reserved first, given back last.** A run reserves all that it may cost before it spends anything, and that counts in
+full until the run has ended. What it did not spend is given back then. So two runs at once cannot both begin where
+there is room for one; and whenever a process is killed, the total is at least what was spent.
 
 **Paid once, released once.** A run that may be resumed gives each of its releases a receipt. Paying twice under one
 receipt writes one spend; publishing twice under one receipt is allowed for the same numbers only, whose digest is kept.
@@ -16,56 +19,30 @@ So a run that was broken off between paying and publishing goes on without payin
 the numbers of before reached nobody; and no spend ever stands for two different published tables.
 """
 
-import hashlib
-import json
+import logging
 import os
+import secrets
 import sqlite3
+import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from dpals.release.accounting import PrivacyBudgetExceeded, cost_of, mu_of
+from dpals.release import chain, rounding
+from dpals.release.accounting import Budget, PrivacyBudgetExceeded, cost_of, mu_of
 from dpals.release.accounting import mu as largest_mu
+from dpals.release.chain import LedgerDamaged
+from dpals.release.entries import Entry
+from dpals.release.population import ALIKE, Sketch, merged, overlap, sketch_of
+from dpals.release.totals import Run, Total, budget_of, runs_of, total_of
 
-FORMAT = 1
-SEEDED = " (seeded: not private)"
-"""At the end of the purpose of a spend whose noise was made from a known seed."""
+logger = logging.getLogger(__name__)
 
-_SCHEMA = """\
-CREATE TABLE entries (number INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
-CREATE TABLE head (count INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
-CREATE TRIGGER no_update BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'ledgers are append-only'); END;
-CREATE TRIGGER no_delete BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'ledgers are append-only'); END;
-""".splitlines()
 _OPEN: dict[str, Any] = {"uri": True, "isolation_level": None, "timeout": 10}
-_GENESIS = hashlib.sha256(b"dpals ledger 1").hexdigest()
-
-
-class LedgerDamaged(RuntimeError):  # noqa: N818, a public name
-    """The ledger is not what dpals wrote; nothing more may be spent on its word."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One row of the ledger.
-
-    ``kind`` is ``"budget"`` (`cost` is the most that may be spent on the data set from now on, in all),
-    ``"spend"`` (`cost` was spent) or ``"publication"`` (what was paid for under this receipt was published; the
-    purpose is the digest of the numbers). `cost` is in units of 2^-64 of squared mu. `receipt` is the name of the run
-    and the number of the release in it, for runs that can be resumed.
-    """
-
-    kind: str
-    dataset: str
-    purpose: str
-    cost: int
-    time: str
-    receipt: str = ""
 
 
 class Ledger:
@@ -78,6 +55,8 @@ class Ledger:
     >>> ledger.spend("ratings of 2026", "item counts", cost=10**15)
     >>> [entry.purpose for entry in ledger.entries()]
     ['epsilon 1.0, delta 1e-06', 'item counts']
+    >>> ledger.total("ratings of 2026").text(delta=1e-6)
+    'epsilon 0.0242 at delta 1e-06 (mu 0.007363)'
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -86,28 +65,84 @@ class Ledger:
         self._memory: sqlite3.Connection | None = None
         if self.path is None:
             self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            _create(self._memory)
+            chain.create(self._memory)
         elif not self.path.exists():
-            _create_file(self.path)
+            chain.create_file(self.path)
         self.entries()
 
     def declare(self, dataset: str, epsilon: float, delta: float) -> None:
         """Set the most that may ever be spent on a data set. The last declaration counts."""
         allowance = cost_of(largest_mu(epsilon, delta))
+        said = f"epsilon {epsilon}, delta {delta}"
         with self._transaction() as (connection, _):
-            _append(connection, Entry("budget", dataset, f"epsilon {epsilon}, delta {delta}", allowance, _now()))
+            _append(connection, Entry("budget", dataset, said, allowance, epsilon=float(epsilon), delta=float(delta)))
 
-    def check(self, dataset: str, purpose: str, cost: int, run: str = "") -> None:
-        """Raise `PrivacyBudgetExceeded` where `cost` would be too much, for a run that has not begun to pay.
+    def check(self, dataset: str, purpose: str, cost: int, run: str = "", fresh: bool = False) -> None:
+        """Raise `PrivacyBudgetExceeded` where `reserve` would, now. Nothing is written or reserved.
 
-        Nothing is written or reserved: `spend` is what keeps to the budget, also where several runs go on at once.
+        Parameters
+        ----------
+        run
+            The name of the run, if it was broken off and is to be resumed.
+        fresh
+            Whether that run is to be ended, and another one to begin, instead.
         """
         entries = self.entries()
-        if not any(entry.kind == "spend" and _is_of(entry.receipt, run) for entry in entries):
-            _check_allowance(entries, dataset, purpose, cost)
+        own = _find(entries, run)
+        if own is not None and fresh:
+            entries, run = [*entries, Entry("end", own.dataset, own.purpose, run=run)], ""
+        if own is None or fresh or not own.spent:
+            _check_allowance(entries, Entry("reservation", dataset, purpose, cost, run=run or secrets.token_hex(16)))
 
-    def spend(self, dataset: str, purpose: str, cost: int, receipt: str = "") -> None:
+    def reserve(self, dataset: str, purpose: str, budget: Budget, run: str, adaptive: bool = False) -> None:
+        """Set aside, durably, all that a run may cost; or refuse it as a whole.
+
+        Parameters
+        ----------
+        run
+            A name that no other run has.
+        adaptive
+            Whether what its releases cost will depend on earlier ones. The whole budget then counts for good.
+
+        ==================================  =====================================================
+        run that has not ended              nothing is written: it has its reservation
+        run that has ended                  reserves again: what it spent counts towards it
+        ==================================  =====================================================
+        """
+        if not run:
+            raise ValueError("a run needs a name")
+        entry = Entry("reservation", dataset, purpose, budget.cost, run=run, adaptive=adaptive)
+        entry = replace(entry, epsilon=budget.epsilon, delta=budget.delta)
+        with self._transaction() as (connection, entries):
+            own = _find(entries, run)
+            if own is not None and own.dataset != dataset:
+                raise RuntimeError(f"the run {run} is on {own.dataset!r}, not on {dataset!r}")
+            if own is None or not own.is_open or own.reserved < budget.cost:
+                _check_allowance(entries, entry)
+                _append(connection, entry)
+
+    def end(self, run: str, only_unspent: bool = False) -> Run | None:
+        """Give back what a run has reserved and not spent. The run as it was before, None where nothing was done.
+
+        Costs that depend on releases count as a whole, so that nothing is given back of them once something was spent.
+
+        Parameters
+        ----------
+        only_unspent
+            Leave a run as it is that has spent something, and may be resumed.
+        """
+        with self._transaction() as (connection, entries):
+            own = _find(entries, run)
+            if own is None or not own.is_open or (own.spent and only_unspent):
+                return None
+            given_back = own.charge - replace(own, is_open=False).charge
+            _append(connection, Entry("end", own.dataset, own.purpose, given_back, run=run))
+            return own
+
+    def spend(self, dataset: str, purpose: str, cost: int, receipt: str = "", run: str = "") -> None:
         """Record a spend, durably, or refuse it. A data set without a declared budget has no limit.
+
+        What `run` has reserved was checked before; all other spends are checked here.
 
         ==================================  =====================================================
         receipt that was used before        nothing is written: it was paid
@@ -117,13 +152,22 @@ class Ledger:
         if type(cost) is not int or cost < 0:
             raise ValueError(f"a cost is an integer and not negative, got {cost!r}")
         with self._transaction() as (connection, entries):
-            before = [entry for entry in entries if receipt and entry.kind == "spend" and entry.receipt == receipt]
-            if before:
-                if (before[0].dataset, before[0].purpose, before[0].cost) != (dataset, purpose, cost):
-                    raise RuntimeError(f"the receipt {receipt} is for {before[0].purpose!r}, not for {purpose!r}")
+            before = _paid(entries, receipt)
+            if before is not None:
+                if (before.dataset, before.purpose, before.cost) != (dataset, purpose, cost):
+                    raise RuntimeError(f"the receipt {receipt} is for {before.purpose!r}, not for {purpose!r}")
                 return
-            _check_allowance(entries, dataset, purpose, cost)
-            _append(connection, Entry("spend", dataset, purpose, cost, _now(), receipt))
+            entry = Entry("spend", dataset, purpose, cost, receipt=receipt, run=run or receipt.rpartition("/")[0])
+            _check_allowance(entries, entry)
+            _append(connection, entry)
+
+    def enter_search(self, dataset: str, purpose: str, epsilon: float, delta: float) -> None:
+        """Record, durably, what a search over hyper-parameters costs as a whole, for good; or refuse it."""
+        Budget(epsilon, delta)  # refuses what is none
+        with self._transaction() as (connection, entries):
+            entry = Entry("search", dataset, purpose, epsilon=float(epsilon), delta=float(delta))
+            _check_allowance(entries, entry)
+            _append(connection, entry)
 
     def publish(self, dataset: str, receipt: str, digest: str) -> None:
         """Record, durably, that numbers with this digest are published under a receipt.
@@ -135,35 +179,69 @@ class Ledger:
         ==================================  ===========================================
         """
         with self._transaction() as (connection, entries):
-            if not any(entry.kind == "spend" and entry.receipt == receipt for entry in entries):
+            if _paid(entries, receipt) is None:
                 raise RuntimeError(f"nothing was paid for under the receipt {receipt}")
             earlier = _published(entries, receipt)
             if earlier is None:
-                _append(connection, Entry("publication", dataset, digest, 0, _now(), receipt))
+                _append(connection, Entry("publication", dataset, digest, receipt=receipt))
             elif earlier != digest:
                 raise RuntimeError(
                     f"other numbers were published under the receipt {receipt} before: the checkpoint was changed or "
                     "copied. Start over (--fresh, or another folder)"
                 )
 
+    def is_paid(self, receipt: str) -> bool:
+        """Whether a spend was recorded under a receipt."""
+        return _paid(self.entries(), receipt) is not None
+
     def published(self, receipt: str) -> str | None:
         """Digest of the numbers that were published under a receipt, None where none were."""
         return _published(self.entries(), receipt)
 
+    def note_population(self, dataset: str, ids: Iterable[Any]) -> None:
+        """Remember who is in a data set, and warn where many of them are known under another name.
+
+        Parameters
+        ----------
+        ids
+            Of the users. A keyed sketch of them is kept (`population`), which stays in the file.
+        """
+        met = sketch_of(self._population_key(dataset), ids)
+        with self._transaction() as (connection, entries):
+            before = _sketches(entries).get(dataset, ())
+            everyone = merged(met, before)
+            if everyone != before:
+                _append(connection, Entry("population", dataset, "", sketch=everyone))
+        _warn_of_others(entries, dataset, met)
+
+    def warn_if_known(self, dataset: str, ids: Iterable[Any]) -> None:
+        """The same warning, without remembering anyone."""
+        entries = self.entries()
+        if _sketches(entries):
+            _warn_of_others(entries, dataset, sketch_of(self._population_key(dataset), ids))
+
     def spent(self, dataset: str) -> int:
-        """Cost of everything spent on a data set so far."""
-        return _totals(self.entries(), dataset)[0]
+        """Cost of all trainings on a data set, with what those that have not ended may still spend."""
+        return self.total(dataset).cost
+
+    def total(self, dataset: str) -> Total:
+        """The same with searches."""
+        return total_of(self.entries(), dataset)
 
     def allowance(self, dataset: str) -> int | None:
-        """The declared budget of a data set as a cost, None where there is none."""
-        return _totals(self.entries(), dataset)[1]
+        """What trainings on a data set may cost in all, beside its searches; None where there is no declared budget."""
+        entries = self.entries()
+        budget = budget_of(entries, dataset)
+        return None if budget is None else max(0, total_of(entries, dataset).allowance(budget))
 
-    def summary(self, dataset: str) -> tuple[int, bool, str]:
-        """What was spent on a data set so far, whether any of it was seeded, and the head of the ledger by then."""
+    def open_runs(self) -> list[Run]:
+        """Runs that have reserved budget and have not ended: they go on, or were broken off."""
+        return [run for run in runs_of(self.entries()) if run.is_open]
+
+    def summary(self, dataset: str) -> tuple[Total, str]:
+        """What was spent on a data set so far, and the head of the ledger by then."""
         with self._transaction() as (connection, entries):
-            seeded = any(entry.dataset == dataset and entry.purpose.endswith(SEEDED) for entry in entries)
-            head: str = connection.execute("SELECT hash FROM head").fetchone()[0]
-            return _totals(entries, dataset)[0], seeded, head
+            return total_of(entries, dataset), chain.head(connection)
 
     def entries(self) -> list[Entry]:
         """All rows in order, after checking the chain; `LedgerDamaged` where it does not hold."""
@@ -183,17 +261,26 @@ class Ledger:
             (sound,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if sound != "ok":
                 raise LedgerDamaged(str(sound))
-            if (
-                head is not None
-                and connection.execute("SELECT 1 FROM entries WHERE hash = ?", (head,)).fetchone() is None
-            ):
+            if head is not None and not chain.holds(connection, head):
                 raise LedgerDamaged(f"the head {head} never was in it: entries were removed or rewritten")
-            last: str = connection.execute("SELECT hash FROM head").fetchone()[0]
-            return last
+            return chain.head(connection)
 
     @property
     def _name(self) -> str:
         return f"the ledger {self.path}" if self.path else "the ledger in memory"
+
+    def _population_key(self, dataset: str) -> bytes:
+        """What ids are hashed with: the random bytes of the first entry about people, made if there is none."""
+        with self._transaction() as (connection, entries):
+            for entry in entries:
+                if entry.kind == "population":
+                    return bytes.fromhex(entry.nonce)
+            if self.path is not None:  # ledgers of earlier versions may be readable for everyone
+                with suppress(PermissionError):  # whose file it is decides
+                    self.path.chmod(stat.S_IMODE(self.path.stat().st_mode) & ~stat.S_IRWXO)
+            nonce = secrets.token_hex(16)
+            _append(connection, Entry("population", dataset, "", nonce=nonce))
+            return bytes.fromhex(nonce)
 
     @contextmanager
     def _transaction(self) -> Iterator[tuple[sqlite3.Connection, list[Entry]]]:
@@ -205,7 +292,7 @@ class Ledger:
                     connection.execute("PRAGMA synchronous = EXTRA")
                     connection.execute("PRAGMA fullfsync = ON")
                     connection.execute("BEGIN IMMEDIATE")
-                    yield connection, _read(connection)
+                    yield connection, [Entry.from_json(content) for content in chain.read(connection)]
                     connection.execute("COMMIT")
                 finally:
                     if connection.in_transaction:
@@ -220,68 +307,31 @@ class Ledger:
                 raise LedgerDamaged(f"{self._name} cannot be trusted: {problem}") from problem
 
 
-def _create(connection: sqlite3.Connection) -> None:
-    for statement in _SCHEMA:
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.execute("INSERT INTO head VALUES (0, ?)", (_GENESIS,))
-
-
-def _create_file(path: Path) -> None:
-    """A new ledger appears under its name complete or not at all, so an empty file is always damage."""
-    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
-    try:
-        connection = sqlite3.connect(draft, isolation_level=None)
-        _create(connection)
-        connection.close()
-        with suppress(FileExistsError):  # another process was faster
-            os.link(draft, path)
-    except sqlite3.OperationalError as problem:
-        raise OSError(f"the ledger {path} cannot be created: {problem}") from problem
-    finally:
-        draft.unlink(missing_ok=True)
-
-
 def _append(connection: sqlite3.Connection, entry: Entry) -> None:
-    count, previous = connection.execute("SELECT count, hash FROM head").fetchone()
-    content = json.dumps(asdict(entry), sort_keys=True)
-    chained = _chain(previous, count, content)
-    connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (count, content, chained))
-    connection.execute("UPDATE head SET count = ?, hash = ?", (count + 1, chained))
+    chain.append(connection, replace(entry, nonce=entry.nonce or secrets.token_hex(16)).to_json())
 
 
-def _read(connection: sqlite3.Connection) -> list[Entry]:
-    """All entries, after walking the chain from its beginning to the head."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != FORMAT:
-        raise LedgerDamaged(f"format {version} is not the format {FORMAT} of this version of dpals")
-    schema = connection.execute("SELECT sql FROM sqlite_schema ORDER BY rowid").fetchall()
-    if [sql for (sql,) in schema] != [statement.rstrip(";") for statement in _SCHEMA]:
-        raise LedgerDamaged("its tables or the triggers that keep it append-only were changed")
-    entries, last = [], _GENESIS
-    rows = connection.execute("SELECT number, content, hash FROM entries ORDER BY number").fetchall()
-    for expected, (number, content, stored) in enumerate(rows):
-        last = _chain(last, expected, content)
-        if number != expected or stored != last:
-            raise LedgerDamaged(f"the chain breaks at entry {expected}: the ledger was changed or damaged")
-        entries.append(Entry(**json.loads(content)))
-    if connection.execute("SELECT count, hash FROM head").fetchall() != [(len(entries), last)]:
-        raise LedgerDamaged(f"the head does not belong to the {len(entries)} entries: entries were removed or added")
-    return entries
-
-
-def _check_allowance(entries: list[Entry], dataset: str, purpose: str, cost: int) -> None:
-    spent, allowance = _totals(entries, dataset)
-    if allowance is not None and spent + cost > allowance:
-        declared = [entry.purpose for entry in entries if (entry.kind, entry.dataset) == ("budget", dataset)][-1]
+def _check_allowance(entries: list[Entry], entry: Entry) -> None:
+    """Refuse an entry that makes the total of its data set grow, to more than the budget."""
+    dataset = entry.dataset
+    before, after = total_of(entries, dataset), total_of([*entries, entry], dataset)
+    budget = budget_of(entries, dataset)
+    grows = after.cost > before.cost or len(after.searches) > len(before.searches)
+    if budget is not None and grows and after.cost > after.allowance(budget):
+        held = sum(run.reserved - run.spent for run in runs_of(entries) if run.is_open and run.dataset == dataset)
         raise PrivacyBudgetExceeded(
-            f"{purpose!r} would bring what is spent on {dataset!r} to mu {mu_of(spent + cost):.6g}, its budget of "
-            f"{declared} allows {mu_of(allowance):.6g}; nothing was spent or released for it"
+            f"{entry.purpose!r} would bring what is spent on {dataset!r} to {after.text(budget.delta)}, its budget is "
+            f"{rounding.allowed(budget.epsilon, budget.delta)}; nothing was spent or released for it"
+            + (f". Runs that have not ended hold mu {rounding.up(mu_of(held))}: see dpals ledger show" * (held > 0))
         )
 
 
-def _is_of(receipt: str, run: str) -> bool:
-    return bool(run) and receipt.startswith(f"{run}/")
+def _find(entries: list[Entry], run: str) -> Run | None:
+    return next((found for found in runs_of(entries) if run and found.name == run), None)
+
+
+def _paid(entries: list[Entry], receipt: str) -> Entry | None:
+    return next((entry for entry in entries if receipt and (entry.kind, entry.receipt) == ("spend", receipt)), None)
 
 
 def _published(entries: list[Entry], receipt: str) -> str | None:
@@ -289,15 +339,16 @@ def _published(entries: list[Entry], receipt: str) -> str | None:
     return digests[0] if digests else None
 
 
-def _totals(entries: list[Entry], dataset: str) -> tuple[int, int | None]:
-    own = [entry for entry in entries if entry.dataset == dataset]
-    allowances = [entry.cost for entry in own if entry.kind == "budget"]
-    return sum(entry.cost for entry in own if entry.kind == "spend"), allowances[-1] if allowances else None
+def _sketches(entries: list[Entry]) -> dict[str, Sketch]:
+    return {entry.dataset: entry.sketch for entry in entries if entry.kind == "population"}
 
 
-def _chain(previous: str, number: int, content: str) -> str:
-    return hashlib.sha256(f"{previous}\n{number}\n{content}".encode()).hexdigest()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _warn_of_others(entries: list[Entry], dataset: str, met: Sketch) -> None:
+    others = [name for name, other in _sketches(entries).items() if name != dataset and overlap(met, other) >= ALIKE]
+    if others:
+        logger.warning(
+            "many users of %r are in this ledger as %s already, and what is spent on them adds up under one name only. "
+            "If they are the same people, use that name for them (dataset=..., or --dataset)",
+            dataset,
+            " and ".join(map(repr, others)),
+        )

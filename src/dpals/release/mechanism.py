@@ -4,18 +4,22 @@ import hashlib
 import logging
 import math
 import os
+import secrets
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded, cost, mu_of, variance_for
 from dpals.release.contribution import MAX_BOUND_BITS, Grid, Offer, Query, on_grid
-from dpals.release.ledger import SEEDED, Ledger
+from dpals.release.entries import SEEDED
+from dpals.release.ledger import Ledger
 from dpals.release.randomness import InsecureSeededStream, NoiseStream, rounded_gaussian
+from dpals.release.rounding import down, up
 from dpals.release.sums import add_exactly, empty_sums
 
 logger = logging.getLogger(__name__)
@@ -77,6 +81,9 @@ class Keeper(Protocol):
 class Door:
     """Publishes noisy sums over users and keeps account of them.
 
+    It reserves the whole budget in the ledger before its first release. As a context manager it gives back what is left
+    when it is closed, but for a run with a keeper that ended with an error: that may be resumed.
+
     Parameters
     ----------
     budget
@@ -92,6 +99,8 @@ class Door:
         Where released numbers are kept and taken from again, for a run that can be resumed.
     quiet
         Write no log messages, where it is secret how many releases there are.
+    adaptive
+        Whether what a release costs may depend on earlier ones. The whole budget then counts as spent.
     """
 
     budget: Budget
@@ -100,10 +109,36 @@ class Door:
     insecure_seed: int | None = None
     keeper: Keeper | None = None
     quiet: bool = False
+    adaptive: bool = False
     releases: list[Release] = field(default_factory=list, init=False)
+    run: str = field(init=False)
+    _reserved: bool = field(default=False, init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _home: int = field(default_factory=os.getpid, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.run = secrets.token_hex(16) if self.keeper is None else self.keeper.run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if problem is None:
+            self.close()
+            return
+        try:
+            self.close(may_resume=self.keeper is not None)
+        except (OSError, RuntimeError):  # what ended the run is what should be heard of
+            logger.warning("what the run %s had left was not given back: dpals ledger release", self.run)
+
+    def close(self, may_resume: bool = False) -> None:
+        """Give back what is left of the reservation, unless the run spent something and may be resumed."""
+        if (self._reserved or self.keeper is not None) and os.getpid() == self._home:
+            self.ledger.end(self.run, only_unspent=may_resume)
+            self._reserved = False
 
     @property
     def spent(self) -> int:
@@ -145,14 +180,14 @@ class Door:
         released before (keeper)      the same numbers, free
         paid, but never published     released with fresh noise under the same spend
         published, then lost          RuntimeError; nothing is spent
-        the ledger has too little     PrivacyBudgetExceeded at the first release of a run, if not for the whole run
+        the ledger has too little     PrivacyBudgetExceeded at the first release, if it is not for the whole run
         ============================  ========================================================
         """
         if type(cost) is not int or cost < 1:
             raise ValueError(f"a release needs a positive integer as its cost, {query.purpose!r} got {cost!r}")
         self._check_affordable(query, cost)
-        if not self.releases:
-            self._check_ledger()
+        if self.keeper is None:
+            self._reserve()
         grid = Grid.of(query, _bound_bits(cost))
         variance = variance_for(grid.bound, cost)
         shape = (query.n_items, len(query.coordinate_weights))
@@ -165,7 +200,7 @@ class Door:
             with self._turn:
                 table = self._draw_or_recall(self.keeper, query, grid, record, blocks)
         if not self.quiet:
-            logger.info("released %s: mu %.4g, noise %.4g", record.purpose, record.mu, record.sigma)
+            logger.info("released %s: mu %s, noise %.4g", record.purpose, up(record.mu), record.sigma)
         return table.astype(np.float64) * grid.step
 
     def _draw(
@@ -183,6 +218,8 @@ class Door:
         """The same, once for each number of a release in the run. Numbers leave only after `Ledger.publish`."""
         number = len(self.releases) + 1
         receipt = f"{keeper.run}/{number}"
+        if not self.ledger.is_paid(receipt):
+            self._reserve()
         table = keeper.recall(number, record)
         if table is not None:
             self._pay(record, receipt)
@@ -216,23 +253,25 @@ class Door:
                 raise RuntimeError("a door does not survive a fork: the child must make its own")
             self._check_affordable(record, record.cost)
             seeded = SEEDED if record.seeded else ""
-            self.ledger.spend(self.dataset, record.purpose + seeded, record.cost, receipt)
+            self.ledger.spend(self.dataset, record.purpose + seeded, record.cost, receipt, self.run)
             self.releases.append(record)
             if self.insecure_seed is None:
                 return NoiseStream()
             return InsecureSeededStream(self.insecure_seed, release=len(self.releases))
 
-    def _check_ledger(self) -> None:
-        """Refuse a run for which the data set's budget is too small, before any of it is spent."""
-        run = "" if self.keeper is None else self.keeper.run
-        whole = f"training with epsilon {self.budget.epsilon:g} and delta {self.budget.delta:g}"
-        self.ledger.check(self.dataset, whole, self.budget.cost, run)
+    def _reserve(self) -> None:
+        """Refuse a run for which the data set's budget is too small, before any of it is spent; else set it aside."""
+        with self._lock:
+            if not self._reserved and os.getpid() == self._home:
+                whole = f"training with epsilon {up(self.budget.epsilon)} and delta {up(self.budget.delta)}"
+                self.ledger.reserve(self.dataset, whole, self.budget, self.run, self.adaptive)
+                self._reserved = True
 
     def _check_affordable(self, wanted: Query | Release, cost: int) -> None:
         if self.spent + cost > self.budget.cost:
             raise PrivacyBudgetExceeded(
-                f"{wanted.purpose!r} would bring this run to mu {mu_of(self.spent + cost):.6g}, but epsilon "
-                f"{self.budget.epsilon} with delta {self.budget.delta} allows {self.budget.mu:.6g}; "
+                f"{wanted.purpose!r} would bring this run to mu {up(mu_of(self.spent + cost), 6)}, but epsilon "
+                f"{self.budget.epsilon} with delta {self.budget.delta} allows {down(self.budget.mu, 6)}; "
                 "nothing was spent or released"
             )
 

@@ -2,13 +2,19 @@
 
 import html
 import json
+import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from decimal import ROUND_CEILING, Context
+from typing import Any
 
+from dpals.errors import InputError
+from dpals.release import rounding
 from dpals.release.accounting import attack_power, general_attack_power, mu_of
 from dpals.release.accounting import epsilon as smallest_epsilon
+from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Door, Release
-from dpals.release.selection import Selection
+from dpals.release.rounding import up
+from dpals.release.selection import DISTRIBUTIONS, Selection
 
 UNIT = "One user with all their ratings: the promise holds for adding or removing any one of them."
 
@@ -34,7 +40,11 @@ SEEDED_NOISE = (
     "For tests and simulated data only."
 )
 
+UNKNOWN_TOTAL = "All runs on this data together: unknown, because no ledger was kept of them."
+TOTAL_CONDITION = "if what each may cost was decided without a look at what the others gave."
+
 _FALSE_ALARMS = 0.01
+_LARGEST = 2**128  # more than any integer of a release can be
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,8 @@ class Statement:
     Attributes
     ----------
     epsilon, delta, mu
-        The guarantee: what was spent, not what was allowed. mu is None for a search.
+        The guarantee: what was spent, or all that might have been where costs depended on releases. mu is None for a
+        search.
     releases
         Everything that was published, in order; by the best try, for a search.
     assumptions
@@ -52,14 +63,19 @@ class Statement:
     is_private
         False where the noise was seeded.
     dataset, dataset_mu
-        The name of the data in the ledger, and what was spent on it in all, this run included; None for a search.
+        The name of the data in the ledger, and mu of all trainings on it; None for a ledger in memory, which does not
+        know of other runs.
+    dataset_epsilon, dataset_delta
+        What was spent on the data in all, with searches; None as well.
+    dataset_searches
+        Epsilon and delta of each search on the data.
     ledger_head
         The ledger's head when the statement was made; None for a ledger in memory.
     dataset_seeded
         Whether some of the runs on the data had seeded noise: these promise nothing.
     selection
         How the best of a secret number of tries was chosen, for a search. The guarantee is then epsilon and delta
-        alone: it is no Gaussian differential privacy, and ledgers do not know it.
+        alone: it is no Gaussian differential privacy.
     """
 
     epsilon: float
@@ -73,19 +89,26 @@ class Statement:
     ledger_head: str | None
     selection: Selection | None = None
     dataset_seeded: bool = False
+    dataset_epsilon: float | None = None
+    dataset_delta: float | None = None
+    dataset_searches: tuple[tuple[float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        for what, holds in _conditions(self):
+            if not holds:
+                raise InputError(f"this is no privacy statement: {what}")
 
     @classmethod
-    def of(cls, door: Door, assumptions: tuple[str, ...], adaptive: bool = False) -> "Statement":
+    def of(cls, door: Door, assumptions: tuple[str, ...]) -> "Statement":
         """The statement of everything that went through a door.
 
-        Where costs were `adaptive`, chosen after seeing earlier releases, what was spent tells something itself: the
+        Where costs are adaptive, chosen after seeing earlier releases, what was spent tells something itself: the
         guarantee is then that of the whole budget.
         """
-        mu = mu_of(max(door.spent, door.budget.cost) if adaptive else door.spent)
+        mu = mu_of(max(door.spent, door.budget.cost) if door.adaptive and door.releases else door.spent)
         epsilon = smallest_epsilon(mu, door.budget.delta)
         if door.spent <= door.budget.cost:
             epsilon = min(epsilon, door.budget.epsilon)  # both are true then
-        spent, seeded, head = door.ledger.summary(door.dataset)
         return cls(
             epsilon=epsilon,
             delta=door.budget.delta,
@@ -94,9 +117,7 @@ class Statement:
             assumptions=assumptions,
             is_private=door.insecure_seed is None and not any(release.seeded for release in door.releases),
             dataset=door.dataset,
-            dataset_mu=mu_of(spent),
-            dataset_seeded=seeded,
-            ledger_head=head if door.ledger.path else None,
+            **together(door.ledger, door.dataset, door.budget.delta),
         )
 
     @property
@@ -127,35 +148,42 @@ class Statement:
     def _origin(self) -> str:
         """Where epsilon comes from."""
         if self.mu is not None:
-            return f"from Gaussian differential privacy with mu = {_rounded_up(self.mu)}"
+            return f"from Gaussian differential privacy with mu = {up(self.mu)}"
         chosen = self.selection
         assert chosen is not None
         return (
             f"for the best of a secret number of tries ({chosen.distribution}, {chosen.tries:g} on average), each with "
-            f"Gaussian differential privacy of mu = {_rounded_up(chosen.mu)}"
+            f"Gaussian differential privacy of mu = {up(chosen.mu)}"
         )
 
     @property
     def _record(self) -> list[str]:
         """Where the spend is written down, and what it adds up to."""
-        if self.dataset_mu is None:
-            return [
-                f"Data set {self.dataset!r}; in no ledger.",
-                "All runs on this data together: add epsilon and delta of this one to those of the others.",
-            ]
-        kept = "in memory only, not kept" if self.ledger_head is None else f"head {self.ledger_head}"
-        together = f"All runs on this data together: mu = {_rounded_up(self.dataset_mu)}"
+        if self.ledger_head is None:
+            return [f"Data set {self.dataset!r}; ledger in memory only, not kept.", UNKNOWN_TOTAL]
+        lines = [f"Data set {self.dataset!r}; ledger head {self.ledger_head}."]
+        lines.append(f"All runs in this ledger on this data together: {self.together}, {TOTAL_CONDITION}")
         if self.dataset_seeded:
-            together += ", if their noise were secure. Some of it was seeded: together they are NOT PRIVATE"
-        return [f"Data set {self.dataset!r}; ledger {kept}.", f"{together}."]
+            lines.append("This is so if their noise were secure. Some of it was seeded: together they are NOT PRIVATE.")
+        return lines
+
+    @property
+    def together(self) -> str:
+        """What all runs on the data add up to, in words."""
+        if self.ledger_head is None or self.dataset_mu is None:
+            return "unknown"
+        epsilon, delta = self.dataset_epsilon, self.dataset_delta
+        if epsilon is None or delta is None:  # written by an earlier version, which gave mu alone
+            epsilon, delta = smallest_epsilon(self.dataset_mu, self.delta), self.delta
+        return rounding.together(epsilon, delta, self.dataset_mu, self.dataset_searches)
 
     def _sections(self) -> list[tuple[str, list[str]]]:
         """Headings and their lines, shared by text and HTML."""
-        guarantee = f"epsilon = {_rounded_up(self.epsilon)} at delta = {_rounded_up(self.delta)}, {self._origin}."
+        guarantee = f"epsilon = {up(self.epsilon)} at delta = {up(self.delta)}, {self._origin}."
         attacker = (
             f"An attacker who knows everything but whether one person took part, and who is wrong about "
             f"{_FALSE_ALARMS:.0%} of those who did not, recognises at most "
-            f"{_rounded_up(100 * self.attack_power, digits=2)}% of those who did."
+            f"{up(100 * self.attack_power, digits=2)}% of those who did."
         )
         releases = [
             f"{share:6.1%}  {release.purpose} ({release.shape[0]:,} x {release.shape[1]:,}, noise {release.sigma:.4g})"
@@ -197,15 +225,21 @@ class Statement:
 
     @classmethod
     def from_json(cls, text: str) -> "Statement":
-        """Read back what `to_json` wrote."""
-        data = json.loads(text)
-        fields = {name: data[name] for name in cls.__dataclass_fields__}
-        fields["assumptions"] = tuple(data["assumptions"])
-        fields["selection"] = None if data["selection"] is None else Selection(**data["selection"])
-        fields["releases"] = tuple(
-            Release(**{**release, "shape": tuple(release["shape"])}) for release in data["releases"]
-        )
-        return cls(**fields)
+        """Read back what `to_json` wrote; InputError where it is anything else."""
+        try:
+            data = json.loads(text)
+            fields = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+            fields["assumptions"] = tuple(data["assumptions"])
+            fields["dataset_searches"] = tuple(map(tuple, data.get("dataset_searches", ())))
+            fields["selection"] = None if data["selection"] is None else Selection(**data["selection"])
+            fields["releases"] = tuple(
+                Release(**{**release, "shape": tuple(release["shape"])}) for release in data["releases"]
+            )
+            return cls(**fields)
+        except (KeyError, TypeError, ValueError, RecursionError) as problem:
+            if isinstance(problem, InputError):
+                raise
+            raise InputError(f"this is no privacy statement: {type(problem).__name__}: {problem}") from problem
 
     def to_html(self) -> str:
         """The statement as a small page of its own."""
@@ -218,14 +252,68 @@ class Statement:
         return page("Privacy statement", body, "" if self.is_private else "seeded")
 
 
+def together(ledger: Ledger, dataset: str, delta: float) -> dict[str, Any]:
+    """What a statement says of all runs on the data. A ledger in memory does not know."""
+    total, head = ledger.summary(dataset)
+    if ledger.path is None:
+        return {"dataset_mu": None, "ledger_head": None, "dataset_seeded": total.seeded}
+    epsilon, delta = total.at(delta)
+    return {
+        "dataset_mu": total.mu,
+        "dataset_epsilon": epsilon,
+        "dataset_delta": delta,
+        "dataset_searches": total.searches,
+        "dataset_seeded": total.seeded,
+        "ledger_head": head,
+    }
+
+
+def _conditions(statement: Statement) -> Iterator[tuple[str, bool]]:
+    """What must hold of a statement, wherever it comes from, in words and whether it does."""
+    yield "epsilon must be a number of at least 0", _is_number(statement.epsilon)
+    yield "delta must lie between 0 and 1", _is_number(statement.delta) and 0 < statement.delta < 1
+    chosen = statement.selection
+    if chosen is None:
+        yield "mu must be a number of at least 0", _is_number(statement.mu)
+    else:
+        yield "a search has no mu of its own", statement.mu is None
+        yield "tries must have a known distribution", chosen.distribution in DISTRIBUTIONS
+        yield "tries and their mu must be numbers of at least 0", _is_number(chosen.tries) and _is_number(chosen.mu)
+    for name in ("dataset_mu", "dataset_epsilon", "dataset_delta"):
+        value = getattr(statement, name)
+        yield f"{name} must be a number of at least 0", value is None or _is_number(value)
+    for search in statement.dataset_searches:
+        yield "a search has an epsilon and a delta", len(search) == 2 and all(map(_is_number, search))
+    for text in (statement.dataset, statement.ledger_head or "", *statement.assumptions):
+        yield "names and assumptions must be text", isinstance(text, str)
+    for flag in (statement.is_private, statement.dataset_seeded):
+        yield "what is private and what is seeded must be true or false", isinstance(flag, bool)
+    for release in statement.releases:
+        yield "a release must have a purpose, a shape, a bound, a variance and a step", _is_release(release)
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number of at least 0."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
+
+
+def _is_release(release: Release) -> bool:
+    return (
+        isinstance(release.purpose, str)
+        and isinstance(release.form, str)
+        and isinstance(release.seeded, bool)
+        and len(release.shape) == 2
+        and all(type(size) is int and 0 <= size < _LARGEST for size in release.shape)
+        and all(type(number) is int for number in (release.bound, release.variance))
+        and 0 <= release.bound < _LARGEST
+        and 0 < release.variance < _LARGEST
+        and _is_number(release.step)
+    )
+
+
 def page(title: str, body: str, kind: str = "") -> str:
     """A page of HTML that needs no other files. `kind` is a class for the style of its body."""
     return _PAGE.format(title=html.escape(title), body=body, kind=f" class={kind}" if kind else "")
-
-
-def _rounded_up(value: float, digits: int = 4) -> str:
-    """So many significant digits, never less than the value."""
-    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(value))):.{digits}g}"
 
 
 _PAGE = """<!doctype html>
