@@ -254,7 +254,7 @@ def test_starting_over_gives_back_what_was_not_spent(file, tmp_path):
     interrupted(file, tmp_path, signal.SIGKILL, 3, *method)
     (held,) = ledger.open_runs()
     assert ledger.spent("ratings") == BUDGET.cost > 2 * held.spent
-    result = run(file, "-o", "model", *ARGUMENTS, *SLOW, *method, "--fresh", cwd=tmp_path)
+    result = run(file, "-o", "model", *ARGUMENTS, *SMALL, *method, "--fresh", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     releases = dpals.load(tmp_path / "model").privacy.releases
     assert ledger.spent("ratings") == held.spent + sum(release.cost for release in releases)
