@@ -250,7 +250,7 @@ def test_starting_over_gives_back_what_was_not_spent(file, tmp_path):
     """With a budget that has room for one whole run and a little."""
     ledger = dpals.Ledger(tmp_path / "dpals-ledger.db")
     ledger.declare("ratings", 1.2, 1e-6)
-    method = ("--method", "sgd")
+    method = ("--method", "sgd", "--set", "steps=20")
     interrupted(file, tmp_path, signal.SIGKILL, 3, *method)
     (held,) = ledger.open_runs()
     assert ledger.spent("ratings") == BUDGET.cost > 2 * held.spent
@@ -263,7 +263,7 @@ def test_starting_over_gives_back_what_was_not_spent(file, tmp_path):
 def test_a_run_that_was_broken_off_holds_its_budget_until_it_is_released(file, tmp_path):
     ledger = dpals.Ledger(tmp_path / "dpals-ledger.db")
     ledger.declare("ratings", 1.2, 1e-6)
-    interrupted(file, tmp_path, signal.SIGKILL, 3, "--method", "sgd")
+    interrupted(file, tmp_path, signal.SIGKILL, 3, "--method", "sgd", "--set", "steps=20")
     (held,) = ledger.open_runs()
     other = (file, "-o", "other", *ARGUMENTS, "--method", "item-mean")
     refused = run(*other, cwd=tmp_path)
