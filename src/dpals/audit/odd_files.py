@@ -2,8 +2,7 @@
 
 import gzip
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from inspect import signature
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,7 +13,8 @@ from dpals.audit.odd_rows import BLANKS, RANGES, Person, Range, broken_line, cel
 from dpals.intake.columns import Wanted
 from dpals.intake.parts import history_parts
 from dpals.intake.rows import BadRows
-from dpals.io import Ids, read_ratings
+from dpals.intake.files import Ids
+from dpals.io import read_ratings
 from dpals.ratings import OnBadRows, Ratings
 
 
@@ -120,11 +120,14 @@ _HEADERS = {
 
 def text_file(dice: Random, said: Declared, folder: Path, form: Format) -> DataSet:
     """A text file, with the rows in any order."""
+    if form.is_known and isinstance(said.catalogue[0], str):
+        said = replace(said, ids="string")  # for these files have integers otherwise
+    integers = said.ids == "integer" or (form.is_known and said.ids == "auto")
     roles = _roles(dice, said, form)
     comments = form.header and dice.random() < 0.2
     rows = [
-        (_name(person, said), _line(dice, person, said, form.separator, roles, comments))
-        for person in people(dice, integers=said.ids == "integer", clean=said.policy == "error")
+        (_name(person, integers), _line(dice, person, said, form.separator, roles, comments))
+        for person in people(dice, integers=integers, clean=said.policy == "error")
         for _ in range(person.n_rows)
     ]
     dice.shuffle(rows)
@@ -132,10 +135,10 @@ def text_file(dice: Random, said: Declared, folder: Path, form: Format) -> DataS
     if form.header:
         start += form.separator.join([dice.choice(_HEADERS[role]) for role in roles] + ["comment"] * comments) + "\n"
     newline = dice.choice(["\n", "\n", "\r\n"])
-    rows_at_once = dice.choice([3, 10, 1000])
+    rows_at_once = max(dice.choice([3, 10, 1000]), len(rows) // 20)
     path = folder / form.file
     given: dict[str, Any] = {"implicit": said.limits is None, "ids": said.ids, **said.facts}
-    if not form.header and not form.is_known and "columns" in signature(read_ratings).parameters:
+    if not form.header and not form.is_known:
         given |= {"columns": roles, "separator": form.separator}
 
     def read(numbers: Sequence[int]) -> list[Ratings]:
@@ -155,11 +158,11 @@ def _roles(dice: Random, said: Declared, form: Format) -> list[str]:
     return roles
 
 
-def _name(person: Person, said: Declared) -> int | str:
-    """The id of a person in what is read: text without blanks around it, or an integer where that is declared."""
+def _name(person: Person, integers: bool) -> int | str:
+    """The id of a person in what is read: text without blanks around it, or an integer where ids are."""
     name = person.name.strip(BLANKS)
     digits = name.removeprefix("-")
-    return int(name) if said.ids == "integer" and digits.isascii() and digits.isdigit() else name
+    return int(name) if integers and digits.isascii() and digits.isdigit() else name
 
 
 def _line(dice: Random, person: Person, said: Declared, separator: str, roles: list[str], comments: bool) -> str:

@@ -110,7 +110,7 @@ def frame(dice: Random, said: Declared, folder: Path, library: str) -> DataSet: 
 def parquet(dice: Random, said: Declared, folder: Path, kind: str) -> DataSet:
     """A Parquet file, a folder of parts, or a history that is read in parts."""
     table, said = _table(dice, said), replace(said, ids="auto")  # as the file's own schema says
-    frame, rows_at_once = table.frame(), dice.choice([3, 1000])
+    frame, rows_at_once = table.frame(), max(dice.choice([3, 1000]), len(table.owners) // 20)
 
     def read(numbers: Sequence[int]) -> list[Ratings]:
         rows, path = frame[list(numbers)], folder / "ratings.parquet"

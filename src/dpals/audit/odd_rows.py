@@ -186,7 +186,7 @@ def _padded(dice: Random, name: str) -> str:
 
 
 def _number_of_rows(dice: Random) -> int:
-    if dice.random() < 0.0005:
+    if dice.random() < 0.001:
         return _MANY
     return 1 if dice.random() < 0.3 else dice.randint(2, 40 if dice.random() < 0.1 else 8)
 
@@ -245,8 +245,9 @@ def time_value(dice: Random, person: Person, with_dates: bool) -> int | float | 
 
 
 def broken_line(dice: Random, cells: list[str], separator: str) -> str:
-    """A line that has not as many fields as it should, or other separators."""
-    other = dice.choice([mark for mark in (",", ";", "\t", "::", "|") if mark != separator])
+    """A line that has not as many fields as it should, or other separators. Its quotes are in order."""
+    quoted = any('"' in cell for cell in cells)
+    other = separator if quoted else dice.choice([mark for mark in (",", ";", "\t", "::", "|") if mark != separator])
     line = dice.choice(
         [
             separator.join(cells[:-1]),

@@ -19,7 +19,6 @@ from dpals.audit.odd_frames import makers
 from dpals.audit.recording import recorded
 from dpals.errors import InputError
 from dpals.intake import parquet, text
-from dpals.kernels.hashing import id_hashes
 from dpals.methods.estimator import PrivateEstimator
 from dpals.ratings import Ratings
 
@@ -58,11 +57,9 @@ def neighbours_read(pairs: int, seed: int = 0, kinds: Sequence[str] = ()) -> Fin
     []
     """
     findings = Findings()
-    for dice, data in _data_sets(seed, kinds):
+    for dice, data in _data_sets(pairs, findings, seed, kinds):
         findings.problems += _told(data, findings, _read_differently(data, dice, findings))
-        if findings.compared.total() >= pairs:
-            return findings
-    raise AssertionError
+    return findings
 
 
 def neighbours_trained(
@@ -73,30 +70,38 @@ def neighbours_trained(
     The second run is given the releases of the first. What moves beyond its bound or differs in another way is found.
     """
     findings = Findings()
-    training = {"insecure_seed": insecure_seed}
-    for dice, data in _data_sets(seed, (), None if implicit else RANGE, n_items):
-        findings.problems += _told(data, findings, _trained_differently(data, dice, findings, estimator, training))
-        if findings.compared.total() >= pairs:
-            return findings
-    raise AssertionError
+    for dice, data in _data_sets(pairs, findings, seed, (), None if implicit else RANGE, n_items):
+        found = _trained_differently(data, dice, findings, estimator, insecure_seed)
+        findings.problems += _told(data, findings, found)
+    return findings
 
 
 def _data_sets(
-    seed: int, kinds: Sequence[str], limits: tuple[float, float] | None = None, n_items: int = 0
+    pairs: int,
+    findings: Findings,
+    seed: int,
+    kinds: Sequence[str],
+    limits: tuple[float, float] | None = None,
+    n_items: int = 0,
 ) -> Iterator[tuple[Random, DataSet]]:
-    """Data sets of these kinds in turn, or of all, each with its generator; for training if there are items."""
+    """Data sets of these kinds in turn, or of all, each with its generator, until so many pairs have been compared.
+
+    There are at most as many as pairs that are wanted, and two of each kind. They are for training if there are items.
+    """
     ways = makers()
     if n_items:
         ways = {kind: make for kind, make in ways.items() if "history" not in kind}
-    chosen, number = kinds or tuple(ways), 0
+    chosen = kinds or tuple(ways)
     with TemporaryDirectory() as name:
-        while True:
+        for number in range(pairs + 2 * len(chosen)):
             kind = chosen[number % len(chosen)]
             dice = Random(f"{seed}, {number}, {kind}")
             said = declared_for(dice, limits, n_items) if n_items else declared(dice)
             with _pieces(small=dice.random() < 0.5):
                 yield dice, ways[kind](dice, said, Path(name))
-            number += 1
+            if findings.compared.total() >= pairs:
+                return
+    findings.problems.append(f"only {findings.compared.total()} pairs could be compared: the others were refused")
 
 
 @contextmanager
@@ -148,7 +153,7 @@ def _without(data: DataSet, person: Any, dice: Random) -> list[int]:
 
 
 def _trained_differently(
-    data: DataSet, dice: Random, findings: Findings, estimator: PrivateEstimator, training: dict[str, Any]
+    data: DataSet, dice: Random, findings: Findings, estimator: PrivateEstimator, insecure_seed: int
 ) -> Iterator[str]:
     """What is released differently when somebody is removed, one at random."""
     person = dice.choice(data.owners)
@@ -158,8 +163,8 @@ def _trained_differently(
         findings.refused[data.kind] += 1
         return
     findings.compared[data.kind] += 1
-    whole = recorded(estimator, everyone, **training)
-    without = recorded(estimator, others, whole.passages, **training)
+    whole = recorded(estimator, everyone, insecure_seed=insecure_seed)
+    without = recorded(estimator, others, whole.passages, insecure_seed=insecure_seed)
     for difference in differences(whole, without):
         yield f"without {_shortened(person)}: {difference.kind}: {difference.where}"
 
@@ -177,7 +182,6 @@ def _read(data: DataSet, rows: Sequence[int]) -> Read | None:
 
 def known_of(ratings: Ratings) -> Read:
     """Each user's id with the hash that decides choices, and the items, ratings and times to the last bit."""
-    hashes = ratings.user_hashes() if hasattr(ratings, "user_hashes") else id_hashes(ratings.users)
     columns: list[list[Any]] = [ratings.items[ratings.indices].tolist()]
     if ratings.values is not None:
         columns.append(ratings.values.view(np.int32).tolist())
@@ -187,7 +191,7 @@ def known_of(ratings: Ratings) -> Read:
     starts = ratings.indptr.tolist()
     return [
         (user, (number, rows[starts[at] : starts[at + 1]]))
-        for at, (user, number) in enumerate(zip(ratings.users.tolist(), hashes.tolist(), strict=True))
+        for at, (user, number) in enumerate(zip(ratings.users.tolist(), ratings.user_hashes().tolist(), strict=True))
     ]
 
 
