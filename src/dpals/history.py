@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
@@ -27,12 +28,14 @@ _ADVICE = "Make the history with catalogue=model.items"
 
 
 class ColumnNames(TypedDict, total=False):
-    """What the columns of a table are called, where they have no usual name."""
+    """What the columns of a table are called, where they have no usual name. The last two are for text files."""
 
     user: str | None
     item: str | None
     rating: str | None
     timestamp: str | None
+    columns: Sequence[str] | None
+    separator: str | None
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ def read_history(
 def wanted_columns(rating_range: Range, columns: ColumnNames) -> Wanted:
     """Which columns of a table a model needs: the ratings, where it has a range for them."""
     if rating_range is None:
-        return Wanted(columns.get("user"), columns.get("item"), timestamp=columns.get("timestamp"), implicit=True)
+        others: ColumnNames = {**columns, "rating": None}
+        return Wanted(**others, implicit=True)
     return Wanted(**columns, rated=True)
 
 

@@ -1,14 +1,16 @@
 """Read ratings from files."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 from numpy.typing import ArrayLike
 
 from dpals.errors import InputError
 from dpals.ratings import OnBadRows, Ratings
 
-Ids = Literal["auto", "integer", "string"]
+if TYPE_CHECKING:
+    from dpals.intake.files import Ids
 
 
 def read_ratings(
@@ -21,16 +23,22 @@ def read_ratings(
     rating: str | None = None,
     timestamp: str | None = None,
     implicit: bool = False,
-    ids: Ids = "auto",
+    columns: Sequence[str] | None = None,
+    separator: str | None = None,
+    ids: "Ids" = "auto",
     on_bad_rows: OnBadRows = "error",
     on_unknown_items: OnBadRows | None = None,
 ) -> Ratings:
     """Read ratings from a CSV, TSV, MovieLens or Parquet file, or from a folder of Parquet files.
 
-    The format is recognised from the content. Text is UTF-8, may be gzipped, and separates columns by comma,
-    tab, semicolon or "::" (MovieLens ``.dat``). Without a header line the columns are user, item, rating,
-    timestamp, of which the last two may be missing. A damaged file is always an error, and so is one that changes
-    while it is read: nothing half-read is returned.
+    Text is UTF-8, may be gzipped, and separates columns by comma, tab, semicolon or "::". Its first line names the
+    columns; where it does not, give `columns`. MovieLens files without such a line are known by their names,
+    ``ratings.dat`` and ``u.data``. A damaged file is always an error, and so is one that changes while it is read:
+    nothing half-read is returned.
+
+    Formal guarantee: what becomes of a row depends on that row and on what the caller, the name of the file, its header
+    line or its schema declare. No row decides how another one is read. Which row stays of several for one (user,
+    item) is a function of these rows: the latest, and the highest rating of equally late ones.
 
     Parameters
     ----------
@@ -46,9 +54,15 @@ def read_ratings(
         Names of the columns. Usual names ("user_id", "movieId", "stars", ...) are recognised.
     implicit
         Leave out the rating column: only who saw what counts. A table without one is implicit anyway.
+    columns
+        Names of all columns of a text file without a header line, in order: ``["user", "item", "rating"]``.
+    separator
+        What is between the columns of a text file. By default the header line tells; without one it is a tab in
+        ``.tsv`` files, and a comma.
     ids
-        What the ids are. "auto" takes Parquet as it is; in a text file a column holds integers if its first
-        id is a plain integer, and text otherwise; items are what the catalogue is, if you give one.
+        What the ids are. "auto" takes them as the schema of a Parquet file says; in a text file they are text, without
+        blanks around them, in MovieLens files integers; items are what the catalogue is, if you give one. Integers
+        find ids of text, too.
     on_bad_rows
         "error" refuses data with an unusable row and says where it is, "drop" drops such rows and counts
         them in the ``report`` of the ratings.
@@ -72,17 +86,17 @@ def read_ratings(
     >>> ratings
     Ratings(1 user, 2 items, 2 ratings from 0.5 to 5)
     >>> print(ratings.report)
-    3 rows read, 1 replaced by a later row for the same user and item
+    3 rows read, 1 repeated for the same user and item
     """
     from dpals.intake.columns import Wanted
-    from dpals.intake.files import read_file
+    from dpals.intake.files import Ids, read_file
     from dpals.intake.rows import BadRows
 
     if ids not in get_args(Ids):
         raise InputError(f'ids must be "auto", "integer" or "string", not {ids!r}')
     return read_file(
         Path(path),
-        Wanted(user, item, rating, timestamp, implicit),
+        Wanted(user, item, rating, timestamp, implicit, columns=columns, separator=separator),
         rating_range=rating_range,
         catalogue=catalogue,
         bad=BadRows(on_bad_rows, on_unknown_items),

@@ -24,7 +24,7 @@ class ReadingReport:
     Examples
     --------
     >>> print(ReadingReport(rows_read=1200, duplicates_replaced=1, rows_dropped={"missing rating": 2}))
-    1,200 rows read, 1 replaced by a later row for the same user and item, 2 dropped (2 missing rating)
+    1,200 rows read, 1 repeated for the same user and item, 2 dropped (2 missing rating)
     """
 
     rows_read: int
@@ -35,7 +35,7 @@ class ReadingReport:
     def __str__(self) -> str:
         parts = [f"{self.rows_read:,} rows read"]
         if self.duplicates_replaced:
-            parts.append(f"{self.duplicates_replaced:,} replaced by a later row for the same user and item")
+            parts.append(f"{self.duplicates_replaced:,} repeated for the same user and item")
         if self.rows_dropped:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.rows_dropped.items())
             parts.append(f"{sum(self.rows_dropped.values()):,} dropped ({reasons})")
@@ -69,6 +69,10 @@ class Ratings:
         caller thereby declares them public.
     report
         What became of the rows while reading.
+    schema
+        Where it was taken from which columns there are and what they hold: a public fact for the statement.
+    anonymous
+        Whether users have no ids of their own: `users` are then row numbers, for look-ups alone.
 
     Examples
     --------
@@ -91,6 +95,8 @@ class Ratings:
     rating_range: tuple[float, float] | None
     catalogue_declared: bool
     report: ReadingReport
+    schema: str = ""
+    anonymous: bool = False
 
     def __post_init__(self) -> None:
         if (self.values is None) != (self.rating_range is None):
@@ -122,8 +128,9 @@ class Ratings:
         values
             Ratings. None for implicit feedback.
         timestamps
-            Whole numbers; dates and times become seconds since 1970 (UTC). Where a user rated an item more
-            than once the latest rating stays, the last row if there are no timestamps or they are equal.
+            Whole numbers; decimals are rounded down, dates and times become seconds since 1970 (UTC). Where a user
+            rated an item more than once the latest rating stays, and the highest of equally late ones, whatever the
+            order of rows.
         rating_range
             Lowest and highest possible rating. A public fact, which only you can declare: the smallest and
             the largest rating in the data would leak who is in it.
@@ -211,14 +218,16 @@ class Ratings:
 
         Every stored entry is a rating, a stored zero as well: call ``matrix.eliminate_zeros()`` first if zero
         stands for nothing. Rows without entries stay as users without ratings. All columns together are the
-        catalogue, which is thereby declared. Where an entry is stored twice the last one counts.
+        catalogue, which is thereby declared. Where an entry is stored twice the highest one counts.
 
         Parameters
         ----------
         matrix
             Any SciPy sparse matrix or array.
         users, items
-            Ids of rows and columns, 0, 1, 2, ... by default.
+            Ids of rows and columns. By default columns are 0, 1, 2, ... and rows have no ids: users are looked up by
+            the number of their row. Where a method chooses by a hash of ids it then hashes what is in the row, so
+            that a row more or less changes nothing about the others.
         rating_range
             As in `from_arrays`.
         implicit
@@ -290,6 +299,29 @@ class Ratings:
 
         return find(self.items, ids, "item", unknown_ok)
 
+    def user_hashes(self) -> NDArray[np.uint64]:
+        """A 64-bit number for each user, for choices that look random and are always the same.
+
+        Formal guarantee: a user's number is a function of that user's id, or of their ratings where they have no id,
+        and never of a position among the others.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_array
+        >>> everyone = Ratings.from_csr(csr_array([[0, 5], [4, 0], [2, 3]]), rating_range=(1, 5))
+        >>> others = Ratings.from_csr(csr_array([[4, 0], [2, 3]]), rating_range=(1, 5))
+        >>> bool(np.all(everyone.user_hashes()[1:] == others.user_hashes()))
+        True
+        """
+        from dpals.kernels.hashing import id_hashes, row_hashes
+
+        if not self.anonymous:
+            return id_hashes(self.users)
+        words = [id_hashes(self.items)[self.indices]]
+        if self.values is not None:
+            words.append(self.values.view(np.uint32))
+        return row_hashes(self.indptr, *words)
+
     @property
     def rows(self) -> NDArray[np.int64]:
         """Index of the user of each rating."""
@@ -333,7 +365,7 @@ class Ratings:
         if self.rating_range is not None:
             low, high = self.rating_range
             facts.insert(0, f"Every rating lies between {low:g} and {high:g}: declared by the caller.")
-        return facts
+        return [*facts, self.schema] if self.schema else facts
 
     def __repr__(self) -> str:
         sizes = f"{_count(self.n_users, 'user')}, {_count(self.n_items, 'item')}"

@@ -38,7 +38,29 @@ ids_option = click.option(
     default="auto",
     show_default=True,
     type=click.Choice(["auto", "integer", "string"]),
-    help="What ids in a text file are; auto goes by the first.",
+    help="What ids are. auto: as the schema of a Parquet file says; text in a text file, but for MovieLens.",
+)
+
+
+def _names(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def _separator(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    return {"tab": "\t", "\\t": "\t"}.get(text, text) if text is not None else None
+
+
+columns_option = click.option(
+    "--columns",
+    metavar="NAMES",
+    callback=_names,
+    help="Columns of a text file without a header line, as in user,item,rating,timestamp.",
+)
+separator_option = click.option(
+    "--separator",
+    metavar="CHARACTER",
+    callback=_separator,
+    help="Between the columns of a text file, if its header line does not tell; tab for a tab.",
 )
 
 
@@ -75,7 +97,7 @@ def text_to(output: Path | None, text: str) -> None:
 
 def reading_options(command: Command) -> Command:
     """How to read a table: which column is what, for those not found by their names, what ids are, and bad rows."""
-    command = ids_option(bad_rows_option(command))
+    command = columns_option(separator_option(ids_option(bad_rows_option(command))))
     for role in ("timestamp", "rating", "item", "user"):
         text = f"Column with the {role}s, if its name does not tell." if role != "timestamp" else "And with the times."
         command = click.option(f"--{role}", metavar="COLUMN", help=text)(command)

@@ -179,6 +179,8 @@ class _Run:
         """Say what will be spent, and for what."""
         say = self.console.print
         say(f"Read: {data.report}. {data}")
+        if data.schema:
+            say(f"{data.schema} All this counts as public.")
         if self.ledger is None:
             say(f"{self.name} is NOT private: the model may tell about the people in the data.")
             return

@@ -2,6 +2,7 @@
 
 import errno
 import re
+from collections.abc import Callable
 
 _EXPECTED = (OSError, RuntimeError, ValueError, MemoryError)
 _LIBRARIES = ("polars", "safetensors", "safetensors_rust", "zlib", "sqlite3")
@@ -9,7 +10,12 @@ _LIBRARIES = ("polars", "safetensors", "safetensors_rust", "zlib", "sqlite3")
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
-_WORDS = {
+
+def _names_for_the_command(found: re.Match[str]) -> str:
+    return "--columns " + found[1].replace('", "', ",")
+
+
+_WORDS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r'on_bad_rows="(\w+)"': r"--on-bad-rows \1",
     r'on_unknown_items="(\w+)"': r"--on-bad-rows \1",
     r"rating_range=\(lowest, highest\)": "--rating-range LOW HIGH",
@@ -17,6 +23,8 @@ _WORDS = {
     r"\(implicit=True where a table is read\)": "(--implicit)",
     r"^mean_ratings\b": "--mean-ratings",
     r'\bids="(\w+)"': r"--ids \1",
+    r'columns=\["([^\]]*)"\]': _names_for_the_command,
+    r"\bseparator=\.\.\.": "--separator CHARACTER",
     r"\b(user|item|rating|timestamp)=\.\.\. Columns": r"--\1 COLUMN. Columns",
     r"\b(user|item|rating|timestamp)=\.\.\.": r"--\1 COLUMN",
 }

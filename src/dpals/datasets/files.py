@@ -36,7 +36,7 @@ def read(archive: Archive, file: Path) -> "Ratings":
     if file.suffix.lower() != ".zip":
         from dpals.io import read_ratings
 
-        return read_ratings(file, rating_range=archive.rating_range)
+        return read_ratings(file, rating_range=archive.rating_range, ids="integer")
 
     from dpals.intake.builder import build
     from dpals.intake.columns import Wanted
@@ -55,7 +55,7 @@ def read(archive: Archive, file: Path) -> "Ratings":
                 rating_range=archive.rating_range,
                 catalogue=None,
                 bad=BadRows("error"),
-                ids="auto",
+                ids="integer",
             )
     except zipfile.BadZipFile as error:
         raise InputError(

@@ -35,7 +35,7 @@ def split_entries(
     """
     if not fractions or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-9:
         raise ValueError(f"fractions must be at least 0 and add up to 1, got {fractions}")
-    draws = hashed_uniform(seed, id_hashes(ratings.users)[ratings.rows], id_hashes(ratings.items)[ratings.indices])
+    draws = hashed_uniform(seed, ratings.user_hashes()[ratings.rows], id_hashes(ratings.items)[ratings.indices])
     part = np.searchsorted(np.cumsum(fractions)[:-1], draws, side="right")
     return tuple(ratings.keep(part == number) for number in range(len(fractions)))
 
@@ -103,7 +103,7 @@ def split_users(
         )
     if not (0 <= validation_share <= 1 and 0 <= target_share <= 1):
         raise ValueError(f"shares lie between 0 and 1, not {validation_share} and {target_share}")
-    draws = hashed_uniform(seed, id_hashes(ratings.users), _DRAW_OF_USERS)
+    draws = hashed_uniform(seed, ratings.user_hashes(), _DRAW_OF_USERS)
     place = np.empty(ratings.n_users, np.int64)
     place[np.argsort(draws, kind="stable")] = np.arange(ratings.n_users)
     n_validation = _rounded_down(held_out * validation_share)
@@ -118,7 +118,7 @@ def split_users(
 
 
 def _query_and_target(ratings: Ratings, share: float, seed: int) -> HeldOutUsers:
-    users, items = id_hashes(ratings.users)[ratings.rows], id_hashes(ratings.items)[ratings.indices]
+    users, items = ratings.user_hashes()[ratings.rows], id_hashes(ratings.items)[ratings.indices]
     order = np.lexsort((hashed_uniform(seed, users, items, _DRAW_OF_TARGETS), ratings.rows))
     place = np.empty(ratings.n_ratings, np.int64)
     place[order] = np.arange(ratings.n_ratings) - ratings.indptr[ratings.rows]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpals.errors import InputError, RangeMissingError
 from dpals.intake.coding import GrowingArray, IdCoder, IdMeaning
-from dpals.intake.ids import Place, id_array, is_text, positions
+from dpals.intake.ids import Place, id_array, is_text, positions, to_array, to_series, type_name
 from dpals.intake.rows import BadRows, Batch, Source
 from dpals.kernels.grouping import order_by_user_and_item, take
 from dpals.ratings import Ratings, ReadingReport
@@ -88,6 +88,7 @@ def gather(
         rating_range=limits,
         catalogue_declared=declared is not None,
         rows_dropped=bad.dropped,
+        schema=f"{source.schema} User ids are {type_name(users)}." if source.schema else "",
     )
 
 
@@ -100,11 +101,13 @@ def assemble(
     rating_range: Range | None,
     catalogue_declared: bool,
     rows_dropped: Mapping[str, int],
+    schema: str = "",
+    anonymous: bool = False,
 ) -> SomeRatings:
     """Sort rows into a sparse matrix. Empties `columns` on the way, to hold no column twice for long."""
     n_rows = len(columns["user"])
     indptr, order = order_by_user_and_item(
-        columns.pop("user"), columns["item"], columns.get("timestamp"), n_users=len(users)
+        columns.pop("user"), columns["item"], columns.get("timestamp"), columns.get("rating"), n_users=len(users)
     )
     sorted_columns = {role: take(columns.pop(role), order) for role in list(columns)}
     return kind(
@@ -121,6 +124,8 @@ def assemble(
             duplicates_replaced=n_rows - len(order),
             rows_dropped=dict(rows_dropped),
         ),
+        schema=schema,
+        anonymous=anonymous,
     )
 
 
@@ -196,7 +201,7 @@ class _Gathered:
     def __init__(
         self, names: Mapping[str, str], user_ids: IdMeaning, item_ids: IdMeaning, catalogue: NDArray[Any] | None
     ) -> None:
-        if item_ids == "auto" and catalogue is not None:
+        if item_ids != "given" and catalogue is not None:
             item_ids = "string" if is_text(catalogue) else "integer"
         self._catalogue = catalogue
         self._item_column = names["item"]
@@ -249,14 +254,15 @@ class _Gathered:
         self, codes: NDArray[np.int32], ids: NDArray[Any], catalogue: NDArray[Any], bad: BadRows
     ) -> NDArray[np.int32]:
         """Return positions in the catalogue, a number below 0 for items that are not in it."""
-        if len(ids) and len(catalogue) and is_text(ids) != is_text(catalogue):
-            kinds = ("text", "integers") if is_text(ids) else ("integers", "text")
-            raise InputError(
-                f"column {self._item_column!r} holds {kinds[0]} and the catalogue {kinds[1]}: turn the ids in the "
-                f"column into {kinds[1]}"
-            )
         if not len(ids):
             return codes
+        if is_text(catalogue) and not is_text(ids):
+            ids = to_array(to_series(ids).cast(pl.String))
+        if len(catalogue) and is_text(ids) != is_text(catalogue):
+            raise InputError(
+                f"column {self._item_column!r} holds text and the catalogue integers: turn the ids in the column into "
+                "integers"
+            )
         place_of = positions(catalogue, ids).astype(np.int32)
         place_of[place_of < 0] = _OUTSIDE
         at = take(np.append(place_of, _UNREADABLE), codes)  # the last for codes that are -1

@@ -1,6 +1,5 @@
 """Columns that come in batches, and the dense indices that stand for ids."""
 
-import re
 from typing import Any, Literal
 
 import numpy as np
@@ -8,17 +7,16 @@ import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
 from dpals.errors import InputError
-from dpals.intake.ids import Place, to_array
+from dpals.intake.ids import BLANKS, Place, to_array
 from dpals.intake.rows import BadRows
 
-IdMeaning = Literal["given", "auto", "integer", "string"]
-"""What ids are: what they arrive as; integers if the first text is a plain integer; or as it says."""
+IdMeaning = Literal["given", "integer", "string"]
+"""What ids are: what they arrive as, or as it says."""
 
 PLAIN_INTEGER = r"0|-?[1-9][0-9]*"
 """Integers that text can be turned into and back without loss: no plus sign, no leading zeros."""
 
 _BLOCK = 1 << 20
-_SAID = "they must be: the catalogue or the argument ids says so"
 
 
 class GrowingArray:
@@ -76,7 +74,7 @@ class IdCoder:
 
     Examples
     --------
-    >>> coder = IdCoder("user", "uid", "auto")
+    >>> coder = IdCoder("user", "uid", "integer")
     >>> coder.add(pl.Series(["30", "4", "30"]), str)
     >>> coder.add(pl.Series(["9"]), str)
     >>> coder.finish(BadRows("error"), str)
@@ -151,12 +149,12 @@ class IdCoder:
     def _number_texts(
         self, rows: NDArray[np.int32], texts: pl.Series, bad: BadRows, place: Place
     ) -> tuple[NDArray[np.int32], NDArray[Any]]:
-        numbers = self._as_integers(texts, first=texts[int(rows[0])])
-        if numbers is None:
+        if self.meaning != "integer":
             sorted_texts = texts.unique().sort()
             ids = to_array(sorted_texts)
             rank = _codes(texts, sorted_texts)
         else:
+            numbers = _as_integers(texts)
             is_integer = numbers.is_not_null().to_numpy()
             ids, inverse = np.unique(to_array(numbers.drop_nulls()), return_inverse=True)
             rank = np.full(len(texts), -1, np.int32)
@@ -168,22 +166,18 @@ class IdCoder:
                     f"{self.role} id that is not an integer",
                     int(np.count_nonzero(refused)),
                     f"{place(row)}, column {self.column!r}",
-                    f"mixed id types: {texts[int(rows[row])]!r} is not a plain 64-bit integer, and "
-                    + ('ids here are. ids="string" reads all of them as text' if self.meaning == "auto" else _SAID),
+                    f"{texts[int(rows[row])]!r} is not a plain 64-bit integer, and ids here must be: the catalogue, "
+                    "the argument ids or the format says so",
                 )
         _replace(rows, rank)
         return rows, ids
 
-    def _as_integers(self, texts: pl.Series, first: str) -> pl.Series | None:
-        """Turn texts into the integers they stand for (null: into none), or return None if they mean themselves."""
-        first_is_integer = re.fullmatch(PLAIN_INTEGER, first.strip()) is not None
-        if self.meaning in ("given", "string") or (self.meaning == "auto" and not first_is_integer):
-            return None
-        stripped = texts.str.strip_chars()
-        digits = pl.select(pl.when(stripped.str.contains(f"^({PLAIN_INTEGER})$")).then(stripped)).to_series()
-        signed = digits.cast(pl.Int64, strict=False)
-        unsigned = digits.cast(pl.UInt64, strict=False)
-        return unsigned if unsigned.null_count() < signed.null_count() else signed
+
+def _as_integers(texts: pl.Series) -> pl.Series:
+    """The integers that texts stand for, null where a text is none that fits in 64 bits."""
+    stripped = texts.str.strip_chars(BLANKS)
+    is_plain = stripped.str.contains(f"^({PLAIN_INTEGER})$")
+    return pl.select(pl.when(is_plain).then(stripped)).to_series().cast(pl.Int64, strict=False)
 
 
 def _codes(texts: pl.Series, distinct: pl.Series) -> NDArray[np.int32]:

@@ -16,6 +16,9 @@ USUAL_NAMES = {
 }
 """Names in lower case and without punctuation, so that userId, user_id and "User ID" are one name."""
 
+SEPARATORS = (",", ";", "\t", "|", " ", "::")
+"""What may stand between the columns of a text file."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -30,6 +33,18 @@ class Columns:
         """Role and name of the columns that are there."""
         return {role.name: name for role in fields(self) if (name := getattr(self, role.name)) is not None}
 
+    def declared_by(self, who: str, separator: str = "") -> str:
+        """Say who or what declares these columns, for the statement.
+
+        Examples
+        --------
+        >>> Columns("who", "what").declared_by("The header line", ",")
+        "The header line declares the columns 'who' (user) and 'what' (item), separated by ','."
+        """
+        *others, last = (f"{name!r} ({role})" for role, name in self.used().items())
+        separated = f", separated by {separator!r}" if separator else ""
+        return f"{who} declares the columns {', '.join(others)} and {last}{separated}."
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -42,8 +57,16 @@ class Wanted:
     implicit: bool = False
     rated: bool = False
     """Whether a table without ratings will not do, because it is for a model of ratings."""
+    columns: Sequence[str] | None = None
+    """Names of all columns of a text file that has no header line."""
+    separator: str | None = None
+    """What stands between the columns of a text file, if its header line or its name does not tell."""
 
     def __post_init__(self) -> None:
+        if self.columns is not None:
+            object.__setattr__(self, "columns", _checked_names(self.columns))
+        if self.separator not in (None, *SEPARATORS):
+            raise InputError(f"separator must be one of {', '.join(map(repr, SEPARATORS))}, not {self.separator!r}")
         if self.implicit and self.rating is not None:
             raise InputError("implicit=True leaves out the ratings: give it or rating=..., not both")
 
@@ -100,6 +123,15 @@ def is_usual_name(name: str) -> bool:
     (True, False)
     """
     return any(_plain(name) in usual for usual in USUAL_NAMES.values())
+
+
+def _checked_names(names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names) or len(names) < 2:
+        raise InputError(
+            'columns must be a list of the names of all columns, for example columns=["user", "item", "rating"], '
+            f"not {names!r}"
+        )
+    return tuple(names)
 
 
 def _plain(name: str) -> str:

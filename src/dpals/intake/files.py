@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dpals.errors import InputError
 from dpals.intake.builder import Range, build
@@ -14,6 +14,9 @@ from dpals.intake.rows import BadRows, Source
 from dpals.intake.text import TextSource
 from dpals.ratings import Ratings, ReadingReport
 
+Ids = Literal["auto", "integer", "string"]
+"""What the caller says about ids: nothing, or what they are."""
+
 
 def read_file(
     path: Path,
@@ -22,8 +25,8 @@ def read_file(
     rating_range: Range | None,
     catalogue: Any,
     bad: BadRows,
-    ids: IdMeaning = "auto",
-    user_ids: IdMeaning = "auto",
+    ids: Ids = "auto",
+    user_ids: Ids = "auto",
 ) -> Ratings:
     """Do the work of `dpals.read_ratings`. Ids of users can be said to be something else than those of items."""
     with undisturbed(path):
@@ -41,11 +44,12 @@ def read_file(
     return ratings
 
 
-def open_table(path: Path, wanted: Wanted, ids: IdMeaning = "auto") -> tuple[Source, IdMeaning]:
+def open_table(path: Path, wanted: Wanted, ids: Ids = "auto") -> tuple[Source, IdMeaning]:
     """The rows of a file or folder, and what their ids are."""
     if _is_parquet(path):
         return ParquetSource(path, wanted), "given" if ids == "auto" else ids
-    return TextSource(path, wanted), ids
+    source = TextSource(path, wanted)
+    return source, source.ids if ids == "auto" else ids
 
 
 def refuse_if_no_rows(path: Path, report: ReadingReport) -> None:

@@ -13,6 +13,8 @@ from dpals.errors import InputError
 Place = Callable[[int], str]
 """Says where a row is, in words of the place it came from."""
 
+BLANKS = " \t"
+"""Around an id in a text file they do not count."""
 _LARGEST = np.iinfo(np.int64).max
 
 
@@ -33,16 +35,9 @@ def id_series(values: Any, column: str, place: Place = row_of_array) -> pl.Serie
     dpals.errors.InputError: row 1 (counting from 0), column 'user': mixed id types: 'b' is text but the ids \
 before it are integers. Make them all integers or all text
     """
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-        raise InputError(f"column {column!r}: expected a list or an array of ids, not {values!r}")
-    if getattr(values, "ndim", 1) != 1:
-        raise InputError(f"column {column!r}: expected one dimension, not the shape {values.shape}")
-    try:
-        series = pl.Series(values)
-    except Exception:  # not one type throughout, or a pandas column without pyarrow
+    series = typed_series(values, column)
+    if series is None:
         series = _from_objects(values, column, place)
-    if series.dtype == pl.Object:
-        series = _from_objects(series, column, place)
     dtype = series.dtype
     if series.is_empty():
         return pl.Series([], dtype=pl.String if dtype == pl.String else pl.Int64)
@@ -60,13 +55,47 @@ before it are integers. Make them all integers or all text
     raise InputError(f"column {column!r} holds {dtype} values, but ids are integers or text. Convert it first")
 
 
+def typed_series(values: Any, column: str) -> pl.Series | None:
+    """A column whose container gives it a type, as a series; None for lists and the like, to be read one by one.
+
+    Nothing is inferred from the elements of a list: one of them would then decide what all the others are.
+
+    Examples
+    --------
+    >>> typed_series(np.array([1, 2]), "user").dtype
+    Int64
+    >>> typed_series([1, 2], "user")
+    """
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise InputError(f"column {column!r}: expected a list or an array, not {values!r}")
+    if getattr(values, "ndim", 1) != 1:
+        raise InputError(f"column {column!r}: expected one dimension, not the shape {values.shape}")
+    if not any(hasattr(values, name) for name in ("dtype", "__arrow_c_array__", "__arrow_c_stream__")):
+        return None
+    try:
+        series = pl.Series([], dtype=pl.Object) if str(getattr(values, "dtype", "")) == "object" else pl.Series(values)
+    except Exception:  # a type that polars does not know, or a pandas column without pyarrow
+        return None
+    return None if series.dtype == pl.Object else series
+
+
 def _from_objects(values: Any, column: str, place: Place) -> pl.Series:
     """Ids from Python objects one by one; the slow way, which can name the row at fault."""
     objects = values.to_list() if hasattr(values, "to_list") else list(values)
+    types = set(map(type, objects)) - {type(None)}
+    clean = objects if types in ({int}, {str}) else _of_one_kind(objects, column, place)
+    try:
+        return pl.Series(clean)
+    except Exception as error:
+        raise InputError(f"column {column!r}: these ids cannot be used: {error}") from error
+
+
+def _of_one_kind(objects: list[Any], column: str, place: Place) -> list[Any]:
+    """The same ids as Python's integers or text, None where one is missing; an error where they are not all alike."""
     known: str | None = None
     clean: list[Any] = []
     for row, value in enumerate(objects):
-        if _is_missing(value):
+        if is_missing(value):
             clean.append(None)
             continue
         kind = _kind(value)
@@ -77,13 +106,11 @@ def _from_objects(values: Any, column: str, place: Place) -> pl.Series:
             )
         known = kind
         clean.append(str(value) if kind == "text" else int(value) if kind == "integers" else value)
-    try:
-        return pl.Series(clean)
-    except Exception as error:
-        raise InputError(f"column {column!r}: these ids cannot be used: {error}") from error
+    return clean
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
+    """Whether a Python object stands for a missing value."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
 
 
@@ -114,10 +141,11 @@ def id_array(values: Any, column: str) -> NDArray[Any]:
 
 
 def find(ids: NDArray[Any], wanted: Any, role: str, unknown_ok: bool) -> NDArray[np.int64]:
-    """Position in `ids` of every wanted id, -1 or an error where there is none."""
-    sought = to_array(_complete(id_series(wanted, f"{role} ids"), f"{role} ids"))
+    """Position in `ids` of every wanted id, -1 or an error where there is none. Integers are found among text, too."""
+    series = _complete(id_series(wanted, f"{role} ids"), f"{role} ids")
+    sought = to_array(series.cast(pl.String) if is_text(ids) else series)
     if len(ids) and len(sought) and is_text(ids) != is_text(sought):
-        raise InputError(f"{role} ids are {_type_name(ids)} here, and these are {_type_name(sought)}: {_some(sought)}")
+        raise InputError(f"{role} ids are {type_name(ids)} here, and these are {type_name(sought)}: {_some(sought)}")
     at = positions(ids, sought)
     if not unknown_ok and (at < 0).any():
         unknown = sought[at < 0]
@@ -186,7 +214,8 @@ def is_text(ids: NDArray[Any]) -> bool:
     return isinstance(ids.dtype, np.dtypes.StringDType)
 
 
-def _type_name(ids: NDArray[Any]) -> str:
+def type_name(ids: NDArray[Any]) -> str:
+    """What ids are, in a word."""
     return "text" if is_text(ids) else "integers"
 
 

@@ -30,6 +30,7 @@ class ParquetSource:
                     f"which are {', '.join(names)}"
                 )
         self.columns = wanted.find(names, self.name)
+        self.schema = self.columns.declared_by("The schema of the file")
 
     def batches(self, bad: BadRows) -> Iterator[Batch]:  # noqa: ARG002
         """Read the files slice by slice."""

@@ -19,7 +19,7 @@ from dpals.errors import InputError
 from dpals.intake.builder import Range, assemble, gather, refuse_if_all_dropped
 from dpals.intake.coding import IdMeaning
 from dpals.intake.columns import Columns, Wanted
-from dpals.intake.files import open_table, refuse_if_no_rows, undisturbed
+from dpals.intake.files import Ids, open_table, refuse_if_no_rows, undisturbed
 from dpals.intake.ids import is_text, to_array, to_series
 from dpals.intake.rows import BadRows, Batch, Source
 from dpals.intake.runs import Runs
@@ -39,7 +39,7 @@ def history_parts(
     rating_range: Range | None,
     catalogue: NDArray[Any],
     bad: BadRows,
-    user_ids: IdMeaning = "auto",
+    user_ids: Ids = "auto",
     only: Sequence[str] = (),
     rows_at_once: int = ROWS_AT_ONCE,
     folder: Path | None = None,
@@ -144,22 +144,20 @@ class HistoryParts:
                 user_ids=self._user_ids,
             )
             if ratings.n_users:
-                self._decide_types(ratings.users)
+                self._check_types(ratings.users)
                 self._runs.add(self._wanted(_rows(ratings)), self.user_type or pl.Int64)
             self._rows_used += ratings.report.rows_read - sum(ratings.report.rows_dropped.values())
             self._duplicates += ratings.report.duplicates_replaced
             progress(self.report.rows_read)
 
-    def _decide_types(self, users: NDArray[Any]) -> None:
-        """The first ids decide for all what they are, as they do where everything is read at once."""
+    def _check_types(self, users: NDArray[Any]) -> None:
+        """Raise where parts of a table have ids of different types, or integers that need more than 64 bits."""
         text = is_text(users)
         if self.user_type is not None and text != (self.user_type is pl.String):
             raise InputError(
                 f"{self._source.name}, column {self.columns.user!r}: mixed id types: text in some rows and integers in "
                 "others. Make them all integers or all text"
             )
-        if self._user_ids == "auto":
-            self._user_ids = "string" if text else "integer"
         if text:
             self.user_type = pl.String
             return
@@ -207,7 +205,7 @@ class _Piece:
     """As many batches of a source as have about the given number of rows: a source of its own."""
 
     def __init__(self, name: str, columns: Columns, batches: Iterator[Batch], n_rows: int) -> None:
-        self.name, self.columns = name, columns
+        self.name, self.columns, self.schema = name, columns, ""
         self._batches, self._n_rows = batches, n_rows
 
     def batches(self, bad: BadRows) -> Iterator[Batch]:  # noqa: ARG002

@@ -65,6 +65,8 @@ class Source(Protocol):
     name: str
     """What to call it in messages."""
     columns: Columns
+    schema: str
+    """Who or what declares the columns, in a sentence; empty where they are given one by one."""
 
     def batches(self, bad: BadRows) -> Iterator[Batch]:
         """Read the rows. Rows that cannot be parsed go to `bad` instead."""

@@ -3,6 +3,7 @@
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array, issparse
 
 from dpals.errors import InputError
@@ -23,7 +24,7 @@ def from_sparse(
     entries: Any = coo_array(cast(Any, matrix))
     columns = {"user": entries.row.astype(np.int32), "item": entries.col.astype(np.int32)}
     if limits is not None:
-        values = entries.data.astype(np.float32)
+        values = entries.data.astype(np.float64).astype(np.float32) + np.float32(0)  # which makes 0 of -0
         low, high = np.float32(limits[0]), np.float32(limits[1])
         usable = (values >= low) & (values <= high)
         if not usable.all():
@@ -35,9 +36,21 @@ def from_sparse(
             )
         columns["rating"] = values
     n_users, n_items = entries.shape
-    ids = {}
-    for name, given, length in (("users", users, n_users), ("items", items, n_items)):
-        ids[name] = np.arange(length) if given is None else id_array(given, name)
-        if len(ids[name]) != length:
-            raise InputError(f"{name} has {len(ids[name]):,} ids, but the matrix {entries.shape} needs {length:,}")
-    return assemble(kind, columns, **ids, rating_range=limits, catalogue_declared=True, rows_dropped={})
+    return assemble(
+        kind,
+        columns,
+        users=_ids(users, "users", n_users, entries.shape),
+        items=_ids(items, "items", n_items, entries.shape),
+        rating_range=limits,
+        catalogue_declared=True,
+        rows_dropped={},
+        anonymous=users is None,
+    )
+
+
+def _ids(given: Any, name: str, length: int, shape: tuple[int, int]) -> NDArray[Any]:
+    """Ids that the caller gives, or numbers."""
+    ids = np.arange(length) if given is None else id_array(given, name)
+    if len(ids) != length:
+        raise InputError(f"{name} has {len(ids):,} ids, but the matrix {shape} needs {length:,}")
+    return ids

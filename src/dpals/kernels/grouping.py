@@ -13,10 +13,14 @@ def order_by_user_and_item(
     users: NDArray[np.int32],
     items: NDArray[np.int32],
     timestamps: NDArray[np.int64] | None,
+    values: NDArray[np.float32] | None,
     *,
     n_users: int,
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Sort rows by user, then item, and keep the latest row of each (user, item).
+    """Sort rows by user, then item, and keep one row of each (user, item).
+
+    Formal guarantee: what stays of a user depends on the set of that user's rows alone, not on their order and not on
+    anybody else's rows. Rows of one (user, item) that are equal in timestamp and value are the same row.
 
     A counting sort by user, then a sort of each user's rows. Needs one row number per row of memory.
 
@@ -24,9 +28,9 @@ def order_by_user_and_item(
     ----------
     users, items
         Index of the user and of the item of each row.
-    timestamps
-        The row with the greatest timestamp stays, the last one where they are equal. Without timestamps it
-        is the last row.
+    timestamps, values
+        The row with the greatest timestamp stays, of equally late ones that with the greatest value. None where there
+        are none.
     n_users
         Every index of a user is below it.
 
@@ -40,14 +44,15 @@ def order_by_user_and_item(
     Examples
     --------
     >>> users, items = np.array([1, 0, 1, 1], np.int32), np.array([5, 5, 2, 5], np.int32)
-    >>> indptr, order = order_by_user_and_item(users, items, None, n_users=2)
+    >>> indptr, order = order_by_user_and_item(users, items, None, np.array([1, 1, 1, 9], np.float32), n_users=2)
     >>> indptr.tolist(), order.tolist()
     ([0, 1, 3], [1, 2, 3])
     """
     row_type = np.int32 if len(users) <= np.iinfo(np.int32).max else np.int64
     order = np.empty(len(users), row_type)
     stamps = np.empty(0, np.int64) if timestamps is None else timestamps
-    indptr = _sort(users, items, stamps, n_users, order)
+    ratings = np.empty(0, np.float32) if values is None else values
+    indptr = _sort(users, items, stamps, ratings, n_users, order)
     return indptr, order[: indptr[-1]]
 
 
@@ -67,7 +72,15 @@ def take(values: NDArray[Any], rows: NDArray[np.signedinteger]) -> NDArray[Any]:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _sort(users, items, stamps, n_users, order):  # type: ignore[no-untyped-def]
+def _replaces(row, other, stamps, values):  # type: ignore[no-untyped-def]
+    """Whether a row stays in place of another one of the same user and item: later, then higher."""
+    if len(stamps) > 0 and stamps[row] != stamps[other]:
+        return stamps[row] > stamps[other]
+    return len(values) > 0 and values[row] > values[other]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _sort(users, items, stamps, values, n_users, order):  # type: ignore[no-untyped-def]
     next_place = np.zeros(n_users + 1, np.int64)
     for row in range(len(users)):
         next_place[users[row] + 1] += 1
@@ -92,7 +105,7 @@ def _sort(users, items, stamps, n_users, order):  # type: ignore[no-untyped-def]
         for key in keys:
             row = rows[key & 0xFFFFFFFF]
             if kept > first_kept and items[order[kept - 1]] == key >> 32:
-                if len(stamps) == 0 or stamps[row] >= stamps[order[kept - 1]]:
+                if _replaces(row, order[kept - 1], stamps, values):
                     order[kept - 1] = row
             else:
                 order[kept] = row

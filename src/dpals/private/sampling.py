@@ -29,12 +29,12 @@ def share_of_users(ratings: Ratings, share: float) -> NDArray[np.bool_]:
     """About this share of the users, chosen by a hash of their ids."""
     if share >= 1:  # without hashing, which takes long for ids of text
         return np.ones(ratings.n_users, bool)
-    return hashed_uniform(0, id_hashes(ratings.users)) < share
+    return hashed_uniform(0, ratings.user_hashes()) < share
 
 
 def uniform_sample(ratings: Ratings, at_most: int, seed: int = 0) -> Ratings:
     """At most so many of each user's ratings, chosen by a hash of user id and item id."""
-    luck = hashed_uniform(seed, id_hashes(ratings.users)[ratings.rows], id_hashes(ratings.items)[ratings.indices])
+    luck = hashed_uniform(seed, ratings.user_hashes()[ratings.rows], id_hashes(ratings.items)[ratings.indices])
     return ratings.keep(_lowest(ratings.indptr, luck, at_most))
 
 
