@@ -11,9 +11,9 @@ import numpy as np
 
 from dpals.audit.odd_rows import BLANKS, RANGES, Person, Range, broken_line, cell, people, rating_text, time_text
 from dpals.intake.columns import Wanted
+from dpals.intake.files import Ids
 from dpals.intake.parts import history_parts
 from dpals.intake.rows import BadRows
-from dpals.intake.files import Ids
 from dpals.io import read_ratings
 from dpals.ratings import OnBadRows, Ratings
 
