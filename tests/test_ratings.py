@@ -18,6 +18,7 @@ from scipy.sparse import coo_array, csr_array
 from tests.same_ratings import assert_same_arrays
 
 from dpals import InputError, Ratings
+from dpals.kernels.hashing import id_hashes
 from dpals.ratings import ReadingReport
 
 RANGE = (0.5, 5.0)
@@ -59,11 +60,11 @@ def assert_same(a: Ratings, b: Ratings) -> None:
 
 class TestFromArrays:
     @given(tables())
-    def test_latest_row_wins_and_ids_are_sorted(self, table: list[tuple[Any, Any, float, int]]) -> None:
+    def test_latest_then_highest_row_wins_and_ids_are_sorted(self, table: list[tuple[Any, Any, float, int]]) -> None:
         expected: dict[tuple[Any, Any], tuple[float, int]] = {}
         for user, item, value, stamp in table:
-            if (user, item) not in expected or stamp >= expected[user, item][1]:
-                expected[user, item] = (value, stamp)
+            before = expected.get((user, item), (value, stamp))
+            expected[user, item] = max(before, (value, stamp), key=lambda kept: (kept[1], kept[0]))
         users, items, values, stamps = columns(table)
 
         ratings = Ratings.from_arrays(users, items, values, timestamps=stamps, rating_range=RANGE)
@@ -74,17 +75,17 @@ class TestFromArrays:
         assert ratings.report == ReadingReport(len(table), len(table) - len(expected), {})
 
     @given(tables())
-    def test_last_row_wins_without_timestamps(self, table: list[tuple[Any, Any, float, int]]) -> None:
+    def test_highest_row_wins_without_timestamps(self, table: list[tuple[Any, Any, float, int]]) -> None:
         users, items, values, _ = columns(table)
         ratings = Ratings.from_arrays(users, items, values, rating_range=RANGE)
-        assert as_dict(ratings) == {(user, item): (value, None) for user, item, value, _ in table}
+        highest = sorted(table, key=lambda row: row[2])
+        assert as_dict(ratings) == {(user, item): (value, None) for user, item, value, _ in highest}
 
     @given(tables(), st.randoms(use_true_random=False))
     def test_row_order_does_not_matter(self, table: list[tuple[Any, Any, float, int]], rng: random.Random) -> None:
-        pairs = list({(user, item): (user, item, value, stamp) for user, item, value, stamp in table}.values())
-        shuffled = rng.sample(pairs, len(pairs))
+        shuffled = rng.sample(table, len(table))
         made = []
-        for rows in (pairs, shuffled):
+        for rows in (table, shuffled):
             users, items, values, stamps = columns(rows)
             made.append(Ratings.from_arrays(users, items, values, timestamps=stamps, rating_range=RANGE))
         assert_same(*made)
@@ -212,7 +213,11 @@ BAD_ARRAYS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "too high": ({"values": [1, 5.5], "rating_range": (1, 5)}, "row 1 .*'values': 5.5 is outside .* 1 to 5"),
     "too low": ({"values": [0, 5], "rating_range": (1, 5)}, "row 0 .*'values': 0 is outside .* 1 to 5"),
-    "text rating": ({"values": ["a", "b"], "rating_range": (1, 5)}, "'values' holds String values.*numbers"),
+    "text rating": ({"values": ["a", "b"], "rating_range": (1, 5)}, "row 0 .*'values': 'a' is not a number"),
+    "typed text rating": (
+        {"values": np.array(["a", "b"]), "rating_range": (1, 5)},
+        "'values' holds String values.*numbers",
+    ),
     "one text rating": (
         {"values": [3, "b"], "rating_range": (1, 5)},
         "row 1 .*'values': 'b' is not a number",
@@ -233,15 +238,22 @@ BAD_ARRAYS: dict[str, tuple[dict[str, Any], str]] = {
         {"users": np.ones((2, 2), int)},
         r"'users': expected one dimension, not the shape \(2, 2\)",
     ),
-    "a word": ({"users": "ab"}, "'users': expected a list or an array of ids, not 'ab'"),
+    "a word": ({"users": "ab"}, "'users': expected a list or an array, not 'ab'"),
     "lengths": ({"users": [1, 2, 3]}, "different lengths: users has 3, items has 2"),
     "lengths of values": ({"values": [1], "rating_range": (1, 5)}, "different lengths: .*values has 1"),
     "catalogue": ({"catalogue": [1, 7]}, "row 1 .*column 'items': the item 2 is not in the catalogue"),
     "catalogue twice": ({"catalogue": [1, 2, 1]}, "'catalogue': the id 1 is there more than once"),
     "catalogue missing": ({"catalogue": [1, None]}, "row 1 .*'catalogue': the id is missing"),
-    "catalogue of text": ({"catalogue": ["1", "2"]}, "'items' holds integers and the catalogue text"),
+    "catalogue of integers": (
+        {"items": ["1", "2"], "catalogue": [1, 2]},
+        "'items' holds text and the catalogue integers",
+    ),
     "time missing": ({"timestamps": [1, None]}, "row 1 .*'timestamps': the timestamp is missing"),
-    "time of text": ({"timestamps": ["a", "b"]}, "'timestamps' holds String values.*numbers or dates"),
+    "time of text": ({"timestamps": ["a", "b"]}, "row 0 .*'timestamps': 'a' is not a number"),
+    "typed time of text": (
+        {"timestamps": np.array(["a", "b"])},
+        "'timestamps' holds String values.*numbers or dates",
+    ),
     "policy": ({"on_bad_rows": "ignore"}, 'on_bad_rows must be "error" or "drop", not \'ignore\''),
 }
 
@@ -408,7 +420,32 @@ class TestFromCsr:
             Ratings.from_csr(np.eye(2), rating_range=(1, 5))
 
 
+class TestUserHashes:
+    def test_they_are_those_of_ids(self) -> None:
+        ratings = Ratings.from_arrays(["b", "a", "b"], [1, 1, 2])
+        np.testing.assert_array_equal(ratings.user_hashes(), id_hashes(np.array(["a", "b"])))
+
+    @given(
+        st.lists(st.lists(st.sampled_from([0, 0, 1, 2, 5]), min_size=4, max_size=4), min_size=1, max_size=6),
+        st.randoms(use_true_random=False),
+    )
+    def test_rows_without_ids_are_told_apart_by_what_is_in_them(
+        self, rows: list[list[int]], rng: random.Random
+    ) -> None:
+        order = rng.sample(range(len(rows)), len(rows))
+        some = order[: max(1, len(order) // 2)]
+        facts: dict[str, Any] = {"rating_range": (1, 5), "items": ["a", "b", "c", "d"]}
+        everyone = Ratings.from_csr(csr_array(np.array(rows)), **facts).user_hashes()
+        others = Ratings.from_csr(csr_array(np.array(rows)[some]), **facts).user_hashes()
+        assert everyone[some].tolist() == others.tolist()
+        assert len(set(everyone.tolist())) == len({tuple(row) for row in rows})
+
+
 class TestLookup:
+    def test_integers_find_text(self) -> None:
+        ratings = Ratings.from_arrays(["7", "07", "x"], ["a", "a", "a"])
+        assert ratings.user_index([7, 8], unknown_ok=True).tolist() == [ratings.users.tolist().index("7"), -1]
+
     @given(some_ids, st.randoms(use_true_random=False))
     def test_finds_what_a_list_finds(self, ids: list[Any], rng: random.Random) -> None:
         known = rng.sample(ids, max(1, len(ids) // 2))
@@ -424,9 +461,9 @@ class TestLookup:
         ratings = Ratings.from_arrays([1, 2], ["a", "b"])
         with pytest.raises(InputError, match=r"7 unknown user ids: 3, 4, 5, 6, 7, \.\.\."):
             ratings.user_index([1, *range(3, 10)])
-        with pytest.raises(InputError, match="item ids are text here, and these are integers: 1"):
-            ratings.item_index([1])
-        with pytest.raises(InputError, match="expected a list or an array of ids, not 'a'"):
+        with pytest.raises(InputError, match="user ids are integers here, and these are text: 'a'"):
+            ratings.user_index(["a"])
+        with pytest.raises(InputError, match="expected a list or an array, not 'a'"):
             ratings.item_index("a")
         assert ratings.user_index([]).tolist() == []
 

@@ -288,4 +288,4 @@ def _to_ratings(
     counts, items, values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     indptr = np.concatenate(([0], np.cumsum(counts)))
     matrix = csr_array((values, items, indptr), shape=(len(counts), n_items))
-    return Ratings.from_csr(matrix, items=names, rating_range=rating_range)
+    return Ratings.from_csr(matrix, users=np.arange(matrix.shape[0]), items=names, rating_range=rating_range)

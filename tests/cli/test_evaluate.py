@@ -2,6 +2,7 @@
 
 import json
 
+import polars as pl
 import pytest
 from tests.cli.conftest import refused, run
 
@@ -76,8 +77,10 @@ def test_test_rows_in_the_history_are_a_warning(files, arguments):
 
 
 def test_what_cannot_be_evaluated(arguments, tmp_path):
-    (tmp_path / "test.csv").write_text("uid,film,stars\nann,1,3\n")
-    refused(run(*arguments[:4], "--test", tmp_path / "test.csv", *NAMES, "-q"), "integers in the history and text in")
+    pl.DataFrame({"uid": [1], "film": [1], "stars": [3.0]}).write_parquet(tmp_path / "test.parquet")
+    refused(
+        run(*arguments[:4], "--test", tmp_path / "test.parquet", *NAMES, "-q"), "text in the history and integers in"
+    )
     (tmp_path / "test.csv").write_text("uid,film,stars\n1,9999,3\n")
     refused(run(*arguments[:4], "--test", tmp_path / "test.csv", *NAMES, "-q"), "nothing to predict")
     refused(run(*arguments[:4]), "--test", code=2)

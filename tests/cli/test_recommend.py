@@ -51,7 +51,7 @@ def test_csv_and_json_on_standard_output(files):
     arguments = ("recommend", files.private, "--history", files.history, *NAMES, "-k", 3, "--include-seen", "--quiet")
     result = run(*arguments)
     assert result.stderr == ""
-    table = pl.read_csv(result.stdout.encode(), schema_overrides={"score": pl.Float32})
+    table = pl.read_csv(result.stdout.encode(), schema_overrides={"uid": pl.String, "score": pl.Float32})
     assert table.rows() == expected
     lines = [json.loads(line) for line in run(*arguments, "--json").stdout.splitlines()]
     assert [list(line) for line in lines] == [["user", "items", "scores"]] * 300
@@ -64,8 +64,9 @@ def test_some_users(files, tmp_path):
     arguments = ("recommend", files.private, "--history", files.history, *NAMES, "-k", 2, "--user-id=-43")
     result = run(*arguments, "--user-id", "6", "-o", "two.csv", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    table = pl.read_csv(tmp_path / "two.csv", schema_overrides={"score": pl.Float32})
-    assert table.rows() == [row for row in expected if row[0] in (-43, 6)]
+    table = pl.read_csv(tmp_path / "two.csv", schema_overrides={"uid": pl.String, "score": pl.Float32})
+    assert table.rows() == [row for row in expected if row[0] in ("-43", "6")]
+    assert len(table) == 4
     refused(run(*arguments, "--user-id", "77777"), "'77777' is not in", "history.csv")
 
 
@@ -131,10 +132,14 @@ def test_histories_that_cannot_be_used(files, tmp_path):
     refused(tried("who,item,rating\n1,2,3\n"), "no column looks like the user", "--user COLUMN")
     refused(tried("user,item\n1,2\n"), "no column looks like the rating", "--rating COLUMN")
     refused(tried("user,item,rating\n1,2,7\n"), "line 2", "outside", "0.5 to 5", "--on-bad-rows drop")
-    refused(tried("user,item,rating\n1,2,3\nann,2,3\n"), "line 3", "'ann'", "--ids string")
+    refused(tried("user,item,rating\n1,2,3\nann,2,3\n", "--ids", "integer"), "line 3", "'ann'", "integer")
+    refused(tried("1,2,3\n2,2,4\n"), "no column looks like the user", "--columns user,item,rating")
+    assert tried("1;2;3\n2;2;4\n", "--columns", "user,item,rating", "--separator", ";", "-k", 1).returncode == 0
+    assert tried("1\t2\t3\n2\t2\t4\n", "--columns", "user,item,rating", "--separator", "tab", "-k", 1).returncode == 0
+    refused(tried("user,item,rating\n1,2,3\n", "--separator", "x"), "separator must be one of")
     refused(tried(""), "empty")
     refused(run("recommend", tmp_path, "--history", "h.csv", cwd=tmp_path), "is not a model folder")
-    assert tried("user,item,rating\n1,2,3\nann,2,3\n", "--ids", "string", "-k", 1).stdout.count("\n") == 3
+    assert tried("user,item,rating\n1,2,3\nann,2,3\n", "-k", 1).stdout.count("\n") == 3
     dropped = tried("user,item,rating\n1,2,7\n1,3,3\n", "--on-bad-rows", "drop", "-k", 1)
     assert dropped.stdout.count("\n") == 2
     assert "1 rating outside the range" in dropped.stderr

@@ -15,7 +15,7 @@ def test_simulated_ratings_can_be_read_back(tmp_path, name):
     result = run("simulate", name, "--users", 300, "--items", 100, "--mean-ratings", 25, "--seed", 4, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "simulated ratings" in result.stdout
-    ratings = dpals.read_ratings(tmp_path / name, rating_range=(0.5, 5.0), catalogue=range(100))
+    ratings = dpals.read_ratings(tmp_path / name, rating_range=(0.5, 5.0), catalogue=range(100), ids="integer")
     expected = dpals.simulate.movielens_like(300, 100, 25, seed=4)
     assert ratings.values.tolist() == expected.values.tolist()
     assert ratings.indices.tolist() == expected.indices.tolist()

@@ -27,16 +27,19 @@ NAMES = ("--user", "uid", "--item", "film")
 def test_every_row_is_in_one_of_the_two(rows, tmp_path):
     result = run("split", "all.csv", "train.csv", "test.parquet", *NAMES, "--fraction", 0.3, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    parts = [pl.read_csv(tmp_path / "train.csv"), pl.read_parquet(tmp_path / "test.parquet")]
+    text = {"user": pl.String, "item": pl.String}
+    parts = [pl.read_csv(tmp_path / "train.csv", schema_overrides=text), pl.read_parquet(tmp_path / "test.parquet")]
     assert sum(part.height for part in parts) == rows.height
     both = pl.concat([part.cast({"rating": pl.Float64}) for part in parts])
-    expected = rows.rename({"uid": "user", "film": "item", "stars": "rating"}).cast({"rating": pl.Float64})
+    expected = rows.rename({"uid": "user", "film": "item", "stars": "rating"}).cast(both.schema)
     assert both.sort("user", "item").equals(expected.sort("user", "item"))
     assert parts[1].height == pytest.approx(0.3 * rows.height, rel=0.05)
 
 
 def test_it_is_the_split_of_the_library(rows, tmp_path):
-    told = run("split", "all.csv", "a.csv", "b.csv", *NAMES, "--seed", 7, "--json", cwd=tmp_path).stdout
+    told = run(
+        "split", "all.csv", "a.csv", "b.csv", *NAMES, "--ids", "integer", "--seed", 7, "--json", cwd=tmp_path
+    ).stdout
     ratings = dpals.Ratings.from_frame(rows, user="uid", item="film", rating="stars", rating_range=(0.5, 5))
     train, test = split_entries(ratings, (0.9, 0.1), seed=7)
     assert json.loads(told) == {"a.csv": train.n_ratings, "b.csv": test.n_ratings}

@@ -102,7 +102,9 @@ def _read(
 
 
 def _single(numbers: pl.Series) -> pl.Series:
-    return numbers.cast(pl.Float32) + 0.0  # which makes 0 of -0
+    """In single precision, with 0 in place of -0."""
+    single = numbers.cast(pl.Float32)
+    return pl.select(pl.when(single == 0).then(pl.lit(0, pl.Float32)).otherwise(single)).to_series()
 
 
 def _each(values: Any, convert: Callable[[Any], Any], column: str, place: Place) -> list[Any]:
