@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dpals.audit.odd_rows import BLANKS, RANGES, Person, Range, broken_line, cell, people, rating_text, time_text
+from dpals.audit.odd_rows import RANGES, Person, Range, broken_line, cell, people, rating_text, time_text
 from dpals.intake.columns import Wanted
 from dpals.intake.files import Ids
+from dpals.intake.ids import BLANKS
 from dpals.intake.parts import history_parts
 from dpals.intake.rows import BadRows
 from dpals.io import read_ratings

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from random import Random
 
-Range = tuple[float, float]
+from dpals.intake.ids import BLANKS
 
-BLANKS = " \t"
-"""What may stand around an id in a text file and is no part of it."""
+Range = tuple[float, float]
 
 RANGES: tuple[Range, ...] = ((0.5, 5.0), (1.0, 1.000001), (-1.0, 1.0), (-3e38, 3e38))
 """Usual stars; so narrow that the last bit counts; around zero; and as wide as single precision."""
@@ -99,7 +98,7 @@ _BAD_RATINGS = (
         "--1",
         "4 5",
     ),
-    *("\uff14", "\u0664", "\u22124", "4\u00a0", "\u20034", "null", "None", "true", "1e", "."),
+    *("\uff14", "\u0664", "\u22124", "\ufeff4", "4\u00a0", "\u20034", "null", "None", "true", "1e", "."),
 )
 _BAD_TIMES = (
     *(
@@ -160,7 +159,7 @@ def people(dice: Random, *, integers: bool, clean: bool) -> list[Person]:
     wanted = dice.randint(2, _FEW)
     while len(known) < wanted:
         person = _person(dice, integers and (clean or dice.random() < 0.6), clean)
-        known.setdefault(person.name, person)
+        known.setdefault(person.name.strip(BLANKS), person)
     return list(known.values())
 
 
