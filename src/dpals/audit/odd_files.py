@@ -132,6 +132,8 @@ def text_file(dice: Random, said: Declared, folder: Path, form: Format) -> DataS
         for _ in range(person.n_rows)
     ]
     dice.shuffle(rows)
+    if dice.random() < 0.5:  # the row that looks least like the others comes first
+        rows.sort(key=lambda row: row[1].count(form.separator) >= len(roles) - 1)
     start = "\ufeff" if dice.random() < 0.15 else ""
     if form.header:
         start += form.separator.join([dice.choice(_HEADERS[role]) for role in roles] + ["comment"] * comments) + "\n"
@@ -168,7 +170,7 @@ def _name(person: Person, integers: bool) -> int | str:
 
 def _line(dice: Random, person: Person, said: Declared, separator: str, roles: list[str], comments: bool) -> str:
     """One line of a person."""
-    item = str(dice.choice(said.catalogue[: 1 + 2 * person.n_rows]))
+    item = str(dice.choice(said.catalogue[: 1 + person.n_rows]))
     if dice.random() < person.broken:
         item = dice.choice([item, f"0{item}", "nowhere", "1000000", "", "\u00a0" + item])
     texts = {

@@ -79,6 +79,8 @@ _OTHER_INTEGERS = (
     "-9223372036854775809",
     "1" * 40,
 )
+_SIGNS = ("-1", "-7", "9223372036854775808", "18446744073709551615")
+"""Some fit integers with a sign, some those without."""
 _BAD_RATINGS = (
     *(
         "",
@@ -158,14 +160,20 @@ def people(dice: Random, *, integers: bool, clean: bool) -> list[Person]:
     known: dict[str, Person] = {}
     wanted = dice.randint(2, _FEW)
     while len(known) < wanted:
-        person = _person(dice, integers and (clean or dice.random() < 0.6), clean)
+        person = _person(dice, _pools(integers, clean), clean)
         known.setdefault(person.name.strip(BLANKS), person)
     return list(known.values())
 
 
-def _person(dice: Random, integer: bool, clean: bool) -> Person:
-    names = dice.choice([_PLAIN_INTEGERS] if integer else [_PLAIN_INTEGERS, _OTHER_INTEGERS, _NAMES])
-    name = dice.choice(names)
+def _pools(integers: bool, clean: bool) -> list[tuple[str, ...]]:
+    """Lists of ids to choose from."""
+    if integers:
+        return [_PLAIN_INTEGERS] if clean else [_PLAIN_INTEGERS, _PLAIN_INTEGERS, _SIGNS, _OTHER_INTEGERS, _NAMES]
+    return [_PLAIN_INTEGERS, _OTHER_INTEGERS, _NAMES]
+
+
+def _person(dice: Random, pools: list[tuple[str, ...]], clean: bool) -> Person:
+    name = dice.choice(dice.choice(pools))
     broken = 0.0 if clean else dice.choice([0.0, 0.0, 0.3, 1.0])
     return Person(
         name,
@@ -199,7 +207,7 @@ def rating_text(dice: Random, person: Person, limits: Range) -> str:
     if person.ratings == "long" or near_one:
         return _near_midpoint(dice, 0.5 if high <= 1 else 1.0)
     if person.ratings == "edge":
-        inside = ["-0.0", "0", "1e-320", "-1e-46", "1e-45", "0.1", "16777217", "3e38", "1e-400"]
+        inside = ["-0.0", "0", "-0.0", "0", "1e-320", "-1e-46", "1e-45", "0.1", "16777217", "3e38", "1e-400"]
         return dice.choice([text for text in inside if low <= float(text) <= high] or [repr(low), repr(high)])
     value = round(max(low, -10.0) + dice.random() * (min(high, 10.0) - max(low, -10.0)), dice.choice([0, 1, 1, 2, 17]))
     text = repr(min(max(value, low), high))
