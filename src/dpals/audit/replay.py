@@ -30,7 +30,7 @@ _CROWDS = (  # people, items, the share of them that the most active people have
 )
 _DELTAS = (0.29, 0.03)  # between one, or a tenth, over four people and over three
 _SHOWN = 3
-_READ_FOR_EACH = 30  # pairs of files to read for each of the people
+_READ_FOR_EACH = 50  # pairs of files to read for each of the people
 _QUESTIONS = {
     neighbours.BOUND: "no user moves a release by more than its bound",
     neighbours.RECORD: "number, shape, bound, noise and cost of releases do not depend on who is there",
