@@ -82,6 +82,43 @@ def test_belongs_to_one_process_at_a_time(folder):
     Checkpoint(folder, {}).__exit__()
 
 
+def modes(folder):
+    return {path.name: path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())}
+
+
+def test_only_its_owner_can_read_it(folder):
+    """A table is there before the ledger has its digest."""
+    before = os.umask(0o022)
+    try:
+        with Checkpoint(folder, {}) as checkpoint:
+            checkpoint.keep(1, RECORD, TABLE)
+            names = ("lock", "run.json", "release-0001.safetensors")
+            assert modes(folder) == {"checkpoint": 0o700, **dict.fromkeys(names, 0o600)}
+    finally:
+        os.umask(before)
+
+
+def test_a_link_in_place_of_the_lock_is_refused(folder, tmp_path):
+    folder.mkdir()
+    (tmp_path / "precious").write_text("mine")
+    (folder / "lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(OSError, match="is a link"):
+        Checkpoint(folder, {})
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_drafts_of_its_own_are_removed_and_others_stay(folder):
+    folder.mkdir()
+    ours = {".run.json.0123456789ab.part", ".release-0002.safetensors.0123456789ab.part"}
+    others = {".download.part", ".notes.txt.0123456789ab.part"}
+    for name in ours | others:
+        (folder / name).write_text("half")
+    with Checkpoint(folder, {}):
+        assert not ours & set(os.listdir(folder))
+    forget(folder)
+    assert set(os.listdir(folder)) == others
+
+
 def test_removal_leaves_what_others_put_there(folder):
     with Checkpoint(folder, {}) as checkpoint:
         checkpoint.keep(1, RECORD, TABLE)

@@ -121,13 +121,12 @@ def test_a_user_is_served_alone_as_among_others():
     assert np.array_equal(model.predict(history, ["new"] * N_ITEMS, model.items), together)
 
 
-def test_many_pairs_in_any_order(monkeypatch):
+def test_many_pairs_in_any_order():
     model, table = model_of(11), table_of_ratings(12)
     history = history_of(table)
     users, items = all_pairs(history)
     expected = model.predict(history, users, items)
     shuffled = np.random.default_rng(0).integers(0, len(users), 997)
-    monkeypatch.setattr("dpals.model._PAIRS_AT_ONCE", 10)
     assert np.array_equal(model.predict(history, users[shuffled], items[shuffled]), expected[shuffled])
     assert model.predict(history, [], []).shape == (0,)
 

@@ -457,6 +457,17 @@ for life in range(1, 30):
 """
 
 
+def test_a_save_removes_drafts_of_a_model_and_nothing_else(tmp_path):
+    ours = {f".{name}.0123456789ab.part" for name in ("model.json", "statement.html", f"arrays-{'0a' * 8}.safetensors")}
+    others = {".download.part", ".thesis.tex.0123456789ab.part", ".arrays-of-mine.safetensors.0123456789ab.part"}
+    for name in ours | others:
+        (tmp_path / name).write_text("half")
+    FactorModel([1, 2], np.ones((2, 1)), np.zeros(2), 3.0, 1.0).save(tmp_path)
+    left = set(os.listdir(tmp_path))
+    assert others < left
+    assert not ours & left
+
+
 def test_a_killed_save_leaves_the_old_model_or_the_new_one(tmp_path):
     """Processes that end without a word, each one step further: before every change that a save makes."""
     repository = Path(__file__).parents[1]

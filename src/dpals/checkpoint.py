@@ -1,9 +1,7 @@
 """A folder that keeps what a run of training has released, so that the run can go on after a crash."""
 
-import fcntl
 import json
 import logging
-import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -15,21 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.errors import InputError
-from dpals.files import remove_drafts, write_whole
+from dpals.files import OWNER_ONLY, lock, remove_drafts, write_whole
 from dpals.release.mechanism import Release
 
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
 _RUN, _LOCK = "run.json", "lock"
+_DRAFTED = r"run\.json|release-\d+\.safetensors"
 
 
 class Checkpoint:
     """The releases of one run, each in a file of its own. It belongs to this process until it is closed.
 
-    Everything in it was released and paid for, so it may be published like the model. It holds no fingerprint of
-    the ratings, which would tell about them: a run that goes on with other ratings than before is as private, but
-    its model is made from both.
+    Everything in it has noise and was paid for, but keep it to yourself: a table is here before the ledger knows it,
+    and the ledger may yet refuse it. Only the owner can read the files, and the folder where it is made here. It
+    holds no fingerprint of the ratings, which would tell about them: a run that goes on with other ratings than before
+    is as private, but its model is made from both.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ class Checkpoint:
 
     def __init__(self, folder: str | Path, training: Mapping[str, str]) -> None:
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(self.folder)
         try:
-            remove_drafts(self.folder)  # numbers in them never were released
+            remove_drafts(self.folder, _DRAFTED)  # numbers in them never were released
             self.run = self._opened(dict(training))
         except BaseException:
             self._lock.close()
@@ -101,7 +101,7 @@ class Checkpoint:
         if path.exists():
             raise RuntimeError(f"release {number} is in the checkpoint {self.folder} already")
         content = save({"table": table}, metadata={"release": json.dumps(_described(record))})
-        write_whole(path, content)
+        write_whole(path, content, OWNER_ONLY)
 
     def drop(self, number: int) -> None:
         """Forget the table of a release that may not be published."""
@@ -122,7 +122,7 @@ class Checkpoint:
                 path.unlink()
             run, started = uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds")
             facts = {"format": FORMAT, "run": run, "started": started, "training": training}
-            write_whole(self.folder / _RUN, json.dumps(facts, indent=1).encode())
+            write_whole(self.folder / _RUN, json.dumps(facts, indent=1).encode(), OWNER_ONLY)
             return run
         except (KeyError, TypeError, ValueError) as problem:
             raise InputError(f"{self.folder} is no checkpoint of this version of dpals: {problem}") from problem
@@ -159,36 +159,19 @@ def forget(folder: Path, run: str = "") -> None:
         if run and run_in(folder) != run:
             return
         (folder / _RUN).unlink(missing_ok=True)  # first: without it the rest means nothing
-        remove_drafts(folder)
+        remove_drafts(folder, _DRAFTED)
         for path in [*folder.glob(_file_name("*")), folder / _LOCK]:
             path.unlink(missing_ok=True)
         if not any(folder.iterdir()):
             folder.rmdir()
 
 
-def _locked(folder: Path) -> IO[str]:
+def _locked(folder: Path) -> IO[bytes]:
     """The lock file of a folder, held until it is closed; OSError where another process holds it."""
-    while True:
-        file = (folder / _LOCK).open("w")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_there(file, folder / _LOCK):
-                return file
-        except BlockingIOError:
-            file.close()
-            raise OSError(f"another process is training with the checkpoint {folder}: wait for it") from None
-        except BaseException:
-            file.close()
-            raise
-        file.close()  # whoever held it has removed it: there is another one, or none, by now
-
-
-def _is_there(file: IO[str], path: Path) -> bool:
-    """Whether a file that is open is still the one under its name."""
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
+        return lock(folder / _LOCK, OWNER_ONLY)
+    except BlockingIOError:
+        raise OSError(f"another process is training with the checkpoint {folder}: wait for it") from None
 
 
 def _file_name(number: str) -> str:

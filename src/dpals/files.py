@@ -1,17 +1,28 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and locks on files."""
 
+import errno
+import fcntl
 import os
+import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import IO
+
+OWNER_ONLY = 0o600
+"""Mode of files that nobody but their owner may read."""
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+"""What file systems without locks answer."""
 
 
 @contextmanager
-def draft(path: Path) -> Iterator[Path]:
+def draft(path: Path, mode: int = 0o666) -> Iterator[Path]:
     """A place beside `path` to write to. What was written there gets its name when the block ends without an error.
 
-    Until then, and after an error or Ctrl-C, `path` is what it was before.
+    Until then, and after an error or Ctrl-C, `path` is what it was before. The draft of a process that was killed is
+    removed when the file is written the next time. The file gets the given mode, less the umask, before anything is
+    in it.
 
     Examples
     --------
@@ -22,21 +33,77 @@ def draft(path: Path) -> Iterator[Path]:
     ...     os.listdir(folder)
     ['numbers.csv']
     """
+    remove_drafts(path.parent, re.escape(path.name))
     place = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")
-    try:
-        yield place
-        _sync(place)
-        place.replace(path)
-        with suppress(OSError):  # some file systems cannot; the file is in place all the same
-            _sync(path.parent)
-    finally:
-        place.unlink(missing_ok=True)
+    with _held(place, mode):
+        try:
+            yield place
+            _sync(place)
+            place.replace(path)
+            with suppress(OSError):  # some file systems cannot; the file is in place all the same
+                _sync(path.parent)
+        finally:
+            place.unlink(missing_ok=True)
 
 
-def remove_drafts(folder: Path) -> None:
-    """Remove what a process that was killed had not finished writing."""
+def remove_drafts(folder: Path, names: str) -> None:
+    """Remove drafts that killed processes left, of files whose names match a regular expression.
+
+    Nothing else is touched: no file with another name, and no draft that a living process holds.
+    """
+    ours = re.compile(rf"\.(?:{names})\.[0-9a-f]{{12}}\.part")
     for path in folder.glob(".*.part"):
-        path.unlink(missing_ok=True)
+        if ours.fullmatch(path.name):
+            with suppress(OSError), lock(path):
+                path.unlink()
+
+
+def lock(path: Path, mode: int = 0o666, *, wait: bool = False) -> IO[bytes]:
+    """Open a file that belongs to this process until it is closed; BlockingIOError where another process has it.
+
+    The file is made, with the given mode, where it is not there. It is neither read nor changed, and no link is
+    followed, so whoever may write to the folder cannot turn the lock on another file.
+    """
+    while True:
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, mode)
+        except OSError as problem:
+            if problem.errno != errno.ELOOP:
+                raise
+            raise OSError(f"{path} is a link, and should be a file of dpals: remove it") from problem
+        file = os.fdopen(handle, "rb")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if _is_there(file, path):
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()  # whoever held it has removed it: there is another one, or none, by now
+
+
+def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Write all of a file or none of it."""
+    with draft(path, mode) as place:
+        place.write_bytes(content)
+
+
+def _held(place: Path, mode: int) -> AbstractContextManager[object]:
+    """Make a draft and hold its lock, where the file system has locks."""
+    try:
+        return lock(place, mode)
+    except OSError as problem:
+        if problem.errno in _NO_LOCKS:
+            return nullcontext()
+        raise
+
+
+def _is_there(file: IO[bytes], path: Path) -> bool:
+    """Whether a file that is open is still the one under its name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.lstat())
+    except FileNotFoundError:
+        return False
 
 
 def _sync(path: Path) -> None:
@@ -46,9 +113,3 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write all of a file or none of it."""
-    with draft(path) as place:
-        place.write_bytes(content)

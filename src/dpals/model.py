@@ -13,7 +13,7 @@ from dpals.export import export_model
 from dpals.history import ColumnNames, read_history, take_history
 from dpals.intake.builder import checked_range
 from dpals.intake.ids import find, id_array, is_text
-from dpals.kernels.rows import row_norms
+from dpals.kernels.rows import gram_matrix, pair_products, row_norms
 from dpals.kernels.top_k import top_k
 from dpals.model_files import NUMBERS, damage_reported, read_model, write_model
 from dpals.private.centering import user_means
@@ -23,8 +23,6 @@ from dpals.ratings import Ratings
 from dpals.release.statement import Statement
 
 Floats = NDArray[np.float32]
-
-_PAIRS_AT_ONCE = 1 << 13
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,9 +154,9 @@ class FactorModel:
         if self.replay is not None:
             directions = np.ascontiguousarray(features, np.float32)
             return ReplayProblem(directions, offsets, self.is_trained, self.replay, self.user_bias_ridge)
-        gram = self.unseen_weight * (factors.T @ factors)
         base = np.zeros((features.shape[1],) * 2, np.float32)
-        base[: self.rank, : self.rank] = gram
+        if self.unseen_weight:
+            base[: self.rank, : self.rank] = self.unseen_weight * gram_matrix(factors)
         if has_bias:
             base[-1, -1] = self.user_bias_ridge
         return UserProblem(
@@ -246,11 +244,7 @@ class FactorModel:
         rows, columns = ratings.user_index(users), ratings.item_index(items)
         if rows.shape != columns.shape:
             raise InputError(f"users and items go in pairs, but there are {len(rows):,} and {len(columns):,}")
-        scores = np.empty(len(rows), np.float32)
-        for start in range(0, len(rows), _PAIRS_AT_ONCE):
-            block = slice(start, start + _PAIRS_AT_ONCE)
-            np.einsum("nk,nk->n", user_side[rows[block]], item_side[columns[block]], out=scores[block])
-        return self._in_range(scores)
+        return self._in_range(pair_products(rows, columns, user_side, item_side))
 
     @overload
     def recommend(self, history: Ratings, k: int = 20, exclude_seen: bool = True) -> tuple[NDArray[Any], Floats]: ...
@@ -320,8 +314,8 @@ class FactorModel:
             raise InputError(f"the model has no factors for the item {item!r}, so nothing is similar to it")
         comparable[position] = False
         others = np.flatnonzero(comparable)
-        directions = self.item_factors[others] / lengths[others, None]
-        cosines = directions @ (self.item_factors[position] / lengths[position])
+        directions = self.item_factors / np.where(lengths > 0, lengths, 1.0)[:, None]
+        cosines = (directions[others] * directions[position]).sum(axis=1)
         best = np.argsort(-cosines, kind="stable")[:k]
         return self.items[others[best]], cosines[best].astype(np.float32)
 

@@ -24,6 +24,7 @@ ARRAYS = ("item_factors", "item_biases", "is_trained")
 NUMBERS = ("global_mean", "user_ridge", "user_exponent", "user_bias_ridge", "unseen_weight")
 FACTS = (*NUMBERS, "rating_range", "log_odds")
 _DESCRIPTION, _PAGE = "model.json", "statement.html"
+_DRAFTED = r"model\.json|statement\.html|arrays-[0-9a-f]{16}\.safetensors"
 
 
 def write_model(folder: Path, model: "FactorModel") -> None:
@@ -51,7 +52,7 @@ def write_model(folder: Path, model: "FactorModel") -> None:
         raise
     for unneeded in older - {place}:
         unneeded.unlink(missing_ok=True)
-    remove_drafts(folder)
+    remove_drafts(folder, _DRAFTED)
     if model.privacy is not None:
         write_whole(folder / _PAGE, model.privacy.to_html().encode())
 

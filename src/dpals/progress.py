@@ -17,12 +17,14 @@ def progress_bar(what: str, wanted: bool = True) -> Iterator[Callable[[float, fl
     if not wanted:
         yield lambda *_: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import TimeRemainingColumn as TimeLeftColumn
 
+    from dpals.console import Console
+    from dpals.terminal import visible
+
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     left = (TextColumn("left:"), TimeLeftColumn())
     with Progress(
         *columns,
@@ -32,5 +34,5 @@ def progress_bar(what: str, wanted: bool = True) -> Iterator[Callable[[float, fl
         disable=not console.is_terminal,
         redirect_stdout=False,  # what is printed meanwhile goes where it always goes, and not to standard error
     ) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(visible(what), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

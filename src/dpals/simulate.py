@@ -16,6 +16,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from dpals.errors import InputError
+from dpals.kernels.threads import single_threaded_blas
 from dpals.ratings import Ratings
 from dpals.titles import film_titles
 
@@ -237,7 +238,7 @@ def paper_synthetic(n_users: int, n_items: int = 1000, rank: int = 5, seed: int 
     if not 1 <= rank <= min(n_users, n_items):
         raise InputError(f"rank must lie between 1 and {min(n_users, n_items):,}, the shorter side, not {rank}")
     *factor_seeds, user_seed = SeedSequence(seed).spawn(3)
-    with _single_threaded_blas():
+    with single_threaded_blas():
         user_factors, item_factors = (
             np.linalg.qr(np.random.default_rng(factor_seed).standard_normal((side, rank))).Q
             for factor_seed, side in zip(factor_seeds, (n_users, n_items), strict=True)
@@ -262,13 +263,6 @@ def _rows_where(chosen: NDArray[np.bool_], values: NDArray[np.float64]) -> _Rows
     return _Rows(chosen.sum(axis=1), np.nonzero(chosen)[1].astype(np.int32), values[chosen].astype(np.float32))
 
 
-def _single_threaded_blas() -> Any:
-    """Let each BLAS call use one thread: how it splits the work among more could change the last bits."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(limits=1, user_api="blas")
-
-
 def _map_blocks(
     work: Callable[[slice, Generator], Result], n_users: int, n_items: int, seed: SeedSequence
 ) -> list[Result]:
@@ -276,7 +270,7 @@ def _map_blocks(
     size = max(1, BLOCK_CELLS // n_items)
     blocks = [slice(start, min(start + size, n_users)) for start in range(0, n_users, size)]
     generators = [np.random.default_rng(child) for child in seed.spawn(len(blocks))]
-    with _single_threaded_blas(), ThreadPoolExecutor(os.cpu_count()) as pool:
+    with single_threaded_blas(), ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(work, blocks, generators))
 
 

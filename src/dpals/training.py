@@ -21,7 +21,8 @@ class Options:
     Parameters
     ----------
     threads
-        How many to use; all cores by default.
+        How many to use; all cores by default. They change no bit of the result: BLAS has one thread while a method
+        trains, in the whole process.
     progress
         Whether to show a bar with the time that is left, where the output is a terminal.
     checkpoint
@@ -93,7 +94,7 @@ def checked(options: Options | None, callbacks: Sequence[Callback]) -> Options:
 def watched(
     options: Options, callbacks: Sequence[Callback], stated: Callable[[FactorModel], FactorModel] | None = None
 ) -> Iterator[AfterStep]:
-    """What to call after each step, while the threads are limited and the bar is shown as the options say.
+    """What to call after each step, while threads are limited, BLAS to one, and the bar is shown as the options say.
 
     `stated` gives a model the statement of what was spent so far, where there is one.
     """

@@ -1,5 +1,6 @@
 """Mistakes can be planted where they are meant to be, and what notices them is reported."""
 
+import os
 import subprocess
 import sys
 
@@ -33,6 +34,20 @@ def test_a_mistake_that_does_not_fit_is_refused(tmp_path):
     bug = Bug("stale", "item-mean", (), (Change("errors.py", "no such text", ""),))
     with pytest.raises(dpals.InputError, match=r"'stale' does not fit errors\.py: the code has changed"):
         copy_with(bug, tmp_path)
+
+
+def test_files_that_other_processes_are_writing_are_left_alone(tmp_path, monkeypatch):
+    """Python and numba write such files, which may be gone before they can be copied: here they never were there."""
+    source = tmp_path / "source"
+    cache = source / "__pycache__"
+    cache.mkdir(parents=True)
+    (source / "errors.py").write_text(HARMLESS.before)
+    for name in ("errors.cpython-311.pyc.139872", "rows.sums-28.py311.nbi.tmp.0a1b2c3d"):
+        (cache / name).symlink_to("gone")
+    (cache / "rows.sums-28.py311.nbi").write_text("compiled")
+    monkeypatch.setattr(planted_bugs, "_SOURCE", source)
+    copy_with(Bug("harmless", "item-mean", (), (HARMLESS,)), tmp_path)
+    assert os.listdir(tmp_path / "dpals" / "__pycache__") == ["rows.sums-28.py311.nbi"]
 
 
 def test_the_copy_is_what_runs(tmp_path):

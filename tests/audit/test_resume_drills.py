@@ -22,7 +22,7 @@ def test_sound_runs_pass():
 def test_holes_are_reported(monkeypatch):
     monkeypatch.setattr(ledger, "_check_allowance", lambda *_: None)
     monkeypatch.setattr(ledger.Ledger, "publish", lambda *_: None)
-    monkeypatch.setattr("dpals.checkpoint.remove_drafts", lambda _: None)
+    monkeypatch.setattr("dpals.checkpoint.remove_drafts", lambda *_: None)
     assert set(resume_breaches()) == {
         "numbers leave the door before the ledger knows them",
         "numbers that were published and lost are drawn again for free",

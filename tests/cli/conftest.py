@@ -1,6 +1,7 @@
 """The command as a process, and small models and histories for it to work on."""
 
 import os
+import pty
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -27,6 +28,29 @@ def run(*arguments, cwd=None, **more):
         env={**ENVIRONMENT, **more.pop("env", {})},
         **more,
     )
+
+
+def run_on_terminal(*arguments, cwd=None, command=(COMMAND,), **outputs):
+    """Run dpals with its output on a terminal, unless said otherwise; its exit code, and what is seen there."""
+    ours, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*command, *map(str, arguments)],
+        cwd=cwd,
+        env={**ENVIRONMENT, "TERM": "xterm"},
+        **{"stdout": terminal, "stderr": terminal, **outputs},
+    )
+    os.close(terminal)
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 65_536)
+        except OSError:  # how Linux says that the other side is closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    return process.wait(), seen.decode()
 
 
 def refused(result, *words, code=1):

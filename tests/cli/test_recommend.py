@@ -2,17 +2,15 @@
 
 import json
 import os
-import pty
 import resource
-import select
 import signal
 import subprocess
-import time
+import sys
 
 import numpy as np
 import polars as pl
 import pytest
-from tests.cli.conftest import COMMAND, ENVIRONMENT, refused, run
+from tests.cli.conftest import COMMAND, ENVIRONMENT, refused, run, run_on_terminal
 
 import dpals
 
@@ -154,39 +152,64 @@ def test_a_reader_who_has_seen_enough(files):
         assert process.stderr.read() == b""
 
 
-@pytest.fixture(scope="module")
-def long_history(tmp_path_factory):
-    """Enough users to take a while."""
-    rng, n = np.random.default_rng(0), 400_000
-    frame = pl.DataFrame(
-        {"user": rng.permutation(np.repeat(np.arange(n), 8)), "item": rng.integers(0, 100, 8 * n), "rating": 3.0}
-    )
-    path = tmp_path_factory.mktemp("long") / "h.parquet"
-    frame.write_parquet(path)
-    return path
+STOPPED = """
+import os, sys
+import dpals.intake.parts, dpals.intake.runs, dpals.serving
+from dpals.cli import main
+
+number = int(sys.argv.pop(1))
+dpals.intake.parts.history_parts.__wrapped__.__kwdefaults__["rows_at_once"] = 1_000
+recommended = dpals.serving.recommend_in_blocks
+
+def stopped(*arguments):
+    for block in recommended(*arguments):
+        yield block
+        print(sorted(os.listdir()), flush=True)
+        os.kill(os.getpid(), number)
+
+dpals.serving.recommend_in_blocks = stopped
+main()
+"""
 
 
-def start(files, long_history, folder, output, **more):
-    arguments = [COMMAND, "recommend", files.private, "--history", long_history, "-o", output]
-    return subprocess.Popen(arguments, cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, **more)
+def stopped(files, folder, number, output):
+    """Recommend to users whose histories do not fit in memory, and get a signal when some have been written."""
+    arguments = ["recommend", files.private, "--history", files.history, *NAMES, "-o", output]
+    command = [sys.executable, "-c", STOPPED, str(int(number)), *arguments]
+    return subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_in_the_middle_nothing_is_left(files, long_history, tmp_path, number, output):
-    """Temporary files and the half-written output are removed; an output from before stays."""
+def test_stopped_in_the_middle_nothing_is_left(files, tmp_path, number, output):
+    """The half-written output is removed; an output from before stays."""
     (tmp_path / output).write_text("from before")
-    with start(files, long_history, tmp_path, output) as process:
-        deadline = time.monotonic() + 60
-        while len(os.listdir(tmp_path)) < 3 and time.monotonic() < deadline:  # temporary files, and the draft
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.02)
-        process.send_signal(number)
-        said = process.stderr.read()
-    assert process.returncode == 1
-    assert said.strip() == "Stopped."
+    result = stopped(files, tmp_path, number, output)
+    assert result.returncode == 1
+    assert result.stdout.count(".part") == 1
+    assert result.stderr.strip() == "Stopped."
     assert os.listdir(tmp_path) == [output]
     assert (tmp_path / output).read_text() == "from before"
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+def test_killed_in_the_middle_no_history_is_left(files, tmp_path, output):
+    """And half of the recommendations in a file that only its owner can read, until the next run."""
+    assert stopped(files, tmp_path, signal.SIGKILL, output).returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(f".{output}.")
+    assert left.stat().st_mode & 0o777 == 0o600
+    result = run("recommend", files.private, "--history", files.history, *NAMES, "-o", output, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert os.listdir(tmp_path) == [output]
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet", "out.jsonl"])
+def test_recommendations_are_for_their_owner_alone(files, tmp_path, output):
+    (tmp_path / output).write_text("from before, for everyone")
+    result = run("recommend", files.private, "--history", files.history, *NAMES, "-o", output, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / output).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
@@ -200,25 +223,15 @@ def test_a_full_disk_is_one_sentence(files, tmp_path, output):
     assert os.listdir(tmp_path) == []
 
 
-def test_progress_is_for_terminals(files, long_history, tmp_path):
-    """A bar with the time left appears on a pseudo-terminal, and not in a pipe."""
-    main, terminal = pty.openpty()
-    arguments = [COMMAND, "recommend", files.private, "--history", long_history, "-o", "out.parquet"]
-    with subprocess.Popen(
-        arguments, cwd=tmp_path, env={**ENVIRONMENT, "TERM": "xterm"}, stderr=terminal, stdout=subprocess.PIPE
-    ) as process:
-        os.close(terminal)
-        seen = b""
-        while process.poll() is None or select.select([main], [], [], 0)[0]:
-            if select.select([main], [], [], 0.1)[0]:
-                try:
-                    seen += os.read(main, 65_536)
-                except OSError:  # how Linux says that the other side is closed
-                    break
-        assert process.stdout.read() == b""
-    os.close(main)
-    for word in (b"Reading h.parquet", b"Recommending", b"left:", b"%"):
+def test_progress_is_for_terminals(files, tmp_path):
+    """A bar with the time left appears on a terminal, and not in a pipe."""
+    arguments = ("recommend", files.private, "--history", files.history, *NAMES, "-o")
+    code, seen = run_on_terminal(*arguments, "out.parquet", cwd=tmp_path)
+    assert code == 0, seen
+    for word in ("Reading history.csv", "Recommending", "left:", "%"):
         assert word in seen
-    with start(files, long_history, tmp_path, "again.parquet") as process:
-        assert process.stderr.read() == "Recommendations for 400,000 users are in again.parquet.\n"
+    again = run(*arguments, "again.parquet", cwd=tmp_path)
+    assert again.stdout == ""
+    assert "Recommendations for 300 users are in again.parquet.\n" in again.stderr
+    assert "Recommending" not in again.stderr
     assert pl.read_parquet(tmp_path / "again.parquet").equals(pl.read_parquet(tmp_path / "out.parquet"))

@@ -36,6 +36,11 @@ def test_every_row_is_in_one_of_the_two(rows, tmp_path):
     assert parts[1].height == pytest.approx(0.3 * rows.height, rel=0.05)
 
 
+def test_the_files_are_for_their_owner_alone(rows, tmp_path):  # noqa: ARG001
+    assert run("split", "all.csv", "train.csv", "test.parquet", *NAMES, cwd=tmp_path).returncode == 0
+    assert {(tmp_path / name).stat().st_mode & 0o777 for name in ("train.csv", "test.parquet")} == {0o600}
+
+
 def test_it_is_the_split_of_the_library(rows, tmp_path):
     told = run(
         "split", "all.csv", "a.csv", "b.csv", *NAMES, "--ids", "integer", "--seed", 7, "--json", cwd=tmp_path

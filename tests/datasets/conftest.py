@@ -2,7 +2,6 @@
 
 import hashlib
 import threading
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -111,16 +110,16 @@ def broken_off(after: int) -> Answer:
     return answer
 
 
-def slow(pieces: int, pause: float) -> Answer:
-    """The file comes in pieces, with pauses."""
+def in_pieces(pieces: int, ready: threading.Semaphore) -> Answer:
+    """The file comes in pieces, each when the client is ready for it."""
 
     def answer(request: BaseHTTPRequestHandler, body: bytes) -> None:
         _send_head(request, body)
         rest = body[_start(request) :]
         length = -(-len(rest) // pieces)
         for at in range(0, len(rest), length):
+            ready.acquire()
             request.wfile.write(rest[at : at + length])
-            time.sleep(pause)
 
     return answer
 
@@ -131,7 +130,7 @@ def stopped_halfway(until: threading.Event) -> Answer:
     def answer(request: BaseHTTPRequestHandler, body: bytes) -> None:
         _send_head(request, body)
         request.wfile.write(body[: len(body) // 2])
-        until.wait(timeout=30)
+        until.wait(timeout=600)
         request.wfile.write(body[len(body) // 2 :])
 
     return answer

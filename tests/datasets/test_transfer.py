@@ -11,11 +11,14 @@ import sys
 import threading
 import time
 from collections import namedtuple
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
-from tests.datasets.conftest import Server, broken_off, slow, status, stopped_halfway, whole, without_range
+from tests.datasets.conftest import Server, broken_off, in_pieces, status, stopped_halfway, whole, without_range
 
 from dpals.datasets import transfer
 from dpals.datasets.transfer import DownloadError, download
@@ -28,7 +31,7 @@ MD5 = hashlib.md5(BODY).hexdigest()
 def quick(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.body = BODY
     monkeypatch.setattr(transfer, "PAUSES_SECONDS", (0.01, 0.01, 0.01))
-    monkeypatch.setattr(transfer, "TIMEOUT_SECONDS", 10.0)
+    monkeypatch.setattr(transfer, "TIMEOUT_SECONDS", 600.0)
 
 
 @pytest.fixture
@@ -45,10 +48,15 @@ def leave_part(target: Path, content: bytes) -> None:
     part_of(target).write_bytes(content)
 
 
-def run(server: Server, target: Path) -> list[int]:
+def run(server: Server, target: Path, and_then: Callable[[int], None] = lambda _: None) -> list[int]:
     """Download, and return what was reported."""
     reported: list[int] = []
-    download(server.url, target, len(BODY), MD5, reported.append)
+
+    def progress(arrived: int) -> None:
+        reported.append(arrived)
+        and_then(arrived)
+
+    download(server.url, target, len(BODY), MD5, progress)
     return reported
 
 
@@ -67,17 +75,30 @@ def test_it_arrives_once(server: Server, target: Path) -> None:
 
 
 def test_a_slow_server_is_waited_for(server: Server, target: Path) -> None:
-    server.answers = [slow(pieces=5, pause=0.1)]
-    assert len(run(server, target)) >= 5
+    """Each piece comes when the one before has arrived."""
+    arrived = threading.Semaphore(1)
+    server.answers = [in_pieces(5, arrived)]
+    assert len(run(server, target, lambda n: None if n % (len(BODY) // 5) else arrived.release())) >= 5
     assert_done(target)
     assert server.ranges == [None]
 
 
 def test_a_stalled_connection_is_opened_again(server: Server, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "TIMEOUT_SECONDS", 0.7)
-    never = threading.Event()
+    """Patience ends when half has arrived, and not before, however busy the machine may be."""
+    never, opened = threading.Event(), []
+
+    def remembered(*arguments: Any, timeout: float) -> Any:
+        assert timeout == transfer.TIMEOUT_SECONDS
+        opened.append(urlopen(*arguments, timeout=timeout))
+        return opened[-1]
+
+    def impatient(arrived: int) -> None:
+        if arrived == len(BODY) // 2:
+            opened[0].fp.raw._sock.settimeout(0.01)
+
+    monkeypatch.setattr(transfer, "urlopen", remembered)
     server.answers = [stopped_halfway(until=never), whole]
-    run(server, target)
+    run(server, target, impatient)
     never.set()
     assert_done(target)
     assert server.ranges == [None, "bytes=500000-"]
@@ -206,10 +227,25 @@ def test_a_disk_that_fills_up(server: Server, target: Path, monkeypatch: pytest.
     assert_done(target)
 
 
+@pytest.mark.parametrize("name", ["file.zip.lock", "file.zip.part"])
+def test_a_link_is_not_followed(name: str, server: Server, target: Path, tmp_path: Path) -> None:
+    """In a folder that others can write to, it could be to any file."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    target.parent.mkdir()
+    target.with_name(name).symlink_to(precious)
+    with pytest.raises(OSError, match=f"{name} is a link|symbolic links"):
+        run(server, target)
+    assert precious.read_text() == "mine"
+    target.with_name(name).unlink()
+    run(server, target)
+    assert_done(target)
+
+
 def start_process(server: Server, target: Path) -> subprocess.Popen[str]:
     code = (
-        "import sys; from pathlib import Path; from dpals.datasets.transfer import download\n"
-        "download(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], id)"
+        "import sys; from pathlib import Path; from dpals.datasets import transfer; transfer.TIMEOUT_SECONDS = 600\n"
+        "transfer.download(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], id)"
     )
     arguments = [server.url, str(target), str(len(BODY)), MD5]
     return subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True)

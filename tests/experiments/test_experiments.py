@@ -2,7 +2,6 @@
 
 import io
 import os
-import time
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -182,7 +181,6 @@ def test_epsilon_of_the_steps_is_what_a_fit_states():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_quick_runs_take_less_than_a_minute(name, tmp_path):
-    start = time.perf_counter()
-    run(find(name), ONLY_SIMULATED[True], tmp_path, Console(file=io.StringIO()), "")
-    assert time.perf_counter() - start < 60
+def test_quick_runs_work(name, tmp_path):
+    home = run(find(name), ONLY_SIMULATED[True], tmp_path, Console(file=io.StringIO()), "")
+    assert (home / "README.md").exists()

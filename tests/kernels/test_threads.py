@@ -1,14 +1,24 @@
+import itertools
 import os
 import threading
 
 import pytest
-from threadpoolctl import threadpool_info
+import scipy.linalg  # noqa: F401, brings a BLAS of its own
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from dpals.kernels.threads import limited_threads, thread_count
+from dpals.kernels.threads import limited_threads, single_threaded_blas, thread_count
 
 
 def blas_threads():
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.fixture(autouse=True)
+def three_blas_threads():
+    """So many that none of them can be mistaken for a limit."""
+    with threadpool_limits(3, user_api="blas"):
+        assert blas_threads() == {3}
+        yield
 
 
 def test_all_cores_by_default():
@@ -20,11 +30,68 @@ def test_all_cores_by_default():
 def test_a_limit_holds_inside():
     with limited_threads(1):
         assert thread_count() == 1
-        assert blas_threads() <= {1}
         with limited_threads(3):
             assert thread_count() == 3
+        with limited_threads(None):
+            assert thread_count() == 1
         assert thread_count() == 1
     assert thread_count() == os.cpu_count()
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2, 4])
+def test_blas_has_one_thread_whatever_the_limit(threads):
+    with limited_threads(threads):
+        assert blas_threads() == {1}
+    assert blas_threads() == {3}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_contexts_may_end_in_any_order(order):
+    contexts = [single_threaded_blas() for _ in range(3)]
+    for context in contexts:
+        context.__enter__()
+    for number in order:
+        assert blas_threads() == {1}
+        contexts[number].__exit__(None, None, None)
+    assert blas_threads() == {3}
+    with single_threaded_blas():
+        assert blas_threads() == {1}
+    assert blas_threads() == {3}
+
+
+def test_the_thread_that_trains_need_not_be_the_one_that_set_the_number():
+    seen = []
+
+    def train():
+        with limited_threads(2):
+            seen.append(blas_threads())
+        seen.append(blas_threads())
+
+    other = threading.Thread(target=train)
+    other.start()
+    other.join()
+    assert seen == [{1}, {3}]
+
+
+def test_two_trainings_may_overlap():
+    """The first ends while the second goes on: the second keeps its one thread, and in the end nothing is left over."""
+    entered, leave = threading.Event(), threading.Event()
+
+    def second():
+        with limited_threads(2):
+            entered.set()
+            leave.wait()
+
+    other = threading.Thread(target=second)
+    with limited_threads(1):
+        other.start()
+        entered.wait()
+    try:
+        assert blas_threads() == {1}
+    finally:
+        leave.set()
+        other.join()
+    assert blas_threads() == {3}
 
 
 def fail_with_one_thread():
@@ -36,6 +103,7 @@ def test_a_limit_ends_with_an_error():
     with pytest.raises(RuntimeError):
         fail_with_one_thread()
     assert thread_count() == os.cpu_count()
+    assert blas_threads() == {3}
 
 
 def test_a_limit_is_not_that_of_other_threads():

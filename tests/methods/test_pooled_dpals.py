@@ -1,5 +1,8 @@
 """PooledDPALS as users meet it: better than what came before, tame at any budget, clear about bad input."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -131,3 +134,36 @@ def test_many_small_steps_do_not_run_away():
     ratings = dpals.simulate.movielens_like(n_users=1000, n_items=100, mean_ratings=25, seed=1)
     few, many = (dpals.PooledDPALS(1.0, 1e-6, rank=16, steps=steps, insecure_seed=1).fit(ratings) for steps in (10, 60))
     assert np.abs(many.item_factors_).max() < 3 * max(1, np.abs(few.item_factors_).max())
+
+
+def bounds(method):
+    """The bound of each release by its purpose, of the last round or step."""
+    return {release.purpose.split(", ")[0]: release.bound * release.step for release in method.privacy.releases}
+
+
+def test_bounds_are_those_of_the_proof():
+    """The column S of the table in docs/privacy.md, with the constants that stand below it."""
+    text = Path(dpals.__file__).parents[2].joinpath("docs", "privacy.md").read_text()
+    ratings = dpals.simulate.movielens_like(n_users=300, n_items=60, mean_ratings=25, seed=1)
+    pairs = dpals.Ratings.from_arrays(ratings.users[ratings.rows], ratings.items[ratings.indices])
+    of_ratings, of_choices = map(float, re.search(r"k = ([\d.]+) for ratings and ([\d.]+) for implicit", text).groups())
+    rank, clip, h, noise_scale = 3, 0.5, 2.25, 0.33
+    for data, k, residual in ((ratings, of_ratings, noise_scale * h), (pairs, of_choices, 1.0)):
+        method = dpals.PooledDPALS(5.0, rank=rank, steps=1, clip=clip, noise_scale=noise_scale).fit(data)
+        length = np.sqrt(rank / 2 + k**2)
+        expected = {
+            "popularity of the items": 1,
+            "breadth of all users": 1,
+            "weights of the items": 1,
+            "spread of company": np.ceil(3 * rank / 2),
+            "company of the items": 1,
+            "Gram matrix of all users": length**2 / 2,
+            "uncertainty of all users": 0.3 * np.sqrt(rank),
+            "right-hand sides": clip * length * residual,
+            "global mean": h * np.sqrt(2),
+            "how many items users have": 1,
+        }
+        found = bounds(method)
+        assert len(found) == 9
+        for purpose, bound in found.items():
+            assert bound == pytest.approx(expected[purpose], rel=1e-3), purpose

@@ -85,3 +85,16 @@ def test_features_are_the_directions_in_which_the_people_of_items_differ():
     assert abs(np.corrcoef(features[:300, 0], kind[:300])[0, 1]) > 0.99
     np.testing.assert_allclose(np.mean(features[:300, 0] ** 2), 1.0, atol=0.05)
     assert np.array_equal(features[300:], np.zeros((5, 3)))
+
+
+def test_rounding_does_not_turn_the_features():
+    """Directions in which items do not differ have equal, least scales; the features along them keep their basis."""
+    rng = np.random.default_rng(6)
+    weights = rng.uniform(1, 50, 500)
+    truth = rng.normal(size=(500, 12)) * np.r_[0.3, 0.2, 0.1, np.zeros(9)]
+    moments = weights[:, None] * truth + rng.normal(size=(500, 12))
+    features, scales = shared_features(moments, weights, noise=1.0)
+    assert np.sum(scales == scales.min()) > 3
+    for _ in range(5):
+        rounded = moments * (1 + 1e-15 * rng.normal(size=moments.shape))
+        np.testing.assert_allclose(shared_features(rounded, weights, noise=1.0)[0], features, rtol=0, atol=1e-10)

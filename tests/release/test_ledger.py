@@ -245,7 +245,7 @@ def test_kill_at_any_point_loses_no_spend(path):
     rng = random.Random(5)
     acknowledged = 0
     for kill in range(KILLS):
-        process = spender(path, 10_000, f"run {kill}", 1)
+        process = spender(path, 10**9, f"run {kill}", 1)
         assert process.stdout.read(1) == b"x"
         time.sleep(rng.uniform(0, 0.03))
         process.send_signal(signal.SIGKILL)

@@ -197,8 +197,8 @@ from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Door
 budget = Budget(1000.0, 1e-5)
 door = Door(budget, Ledger(sys.argv[1]), "films")
-for number in range(10_000):
-    door.release(Query("counts", 3, bound=1.0), [], budget.cost // 20_000)
+while True:
+    door.release(Query("counts", 3, bound=1.0), [], budget.cost // 10**9)
     sys.stdout.write("x")
     sys.stdout.flush()
 """

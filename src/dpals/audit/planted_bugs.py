@@ -97,11 +97,13 @@ def audit_planted_bugs(
 def copy_with(bug: Bug, folder: Path) -> None:
     """A copy of the library with the mistake in it; InputError where the source is not as the mistake expects.
 
-    Compiled functions are copied along only where no file with such functions changes.
+    Compiled functions are copied along only where no file with such functions changes, and never files that another
+    process is just writing them to.
     """
     changed = {change.file: (_SOURCE / change.file).read_text() for change in bug.changes}
     compiled = any(_COMPILED in text for text in changed.values())
-    shutil.copytree(_SOURCE, folder / "dpals", ignore=shutil.ignore_patterns("__pycache__") if compiled else None)
+    left_out = ("__pycache__",) if compiled else ("*.pyc.*", "*.tmp.*")
+    shutil.copytree(_SOURCE, folder / "dpals", ignore=shutil.ignore_patterns(*left_out))
     for change in bug.changes:
         if changed[change.file].count(change.before) != 1:
             raise InputError(f"the mistake {bug.name!r} does not fit {change.file}: the code has changed")

@@ -2,10 +2,13 @@
 
 import signal
 import sys
+from io import StringIO
 from types import FrameType
 from typing import NoReturn
 
 import click
+
+from dpals.terminal import echo
 
 _SECTIONS = {
     "Start": {
@@ -75,7 +78,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
         from dpals import __version__
 
-        click.echo(f"dpals {__version__}")
+        echo(f"dpals {__version__}")
         ctx.exit()
 
 
@@ -96,18 +99,22 @@ def main() -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as mistake:
-        mistake.show()
+        message = StringIO()
+        mistake.show(message)
+        echo(message.getvalue(), err=True, nl=False)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped.", err=True)
+        echo("Stopped.", err=True)
         sys.exit(1)
     except Exception as problem:
         from dpals.cli.problems import in_one_sentence
 
         sentence = in_one_sentence(problem)
-        if sentence is None:
-            raise
-        click.echo(f"Error: {sentence}", err=True)
+        if sentence is None:  # a bug: its trace is wanted
+            from traceback import format_exc
+
+            sentence = format_exc()
+        echo(f"Error: {sentence}", err=True)
         sys.exit(1)
 
 

@@ -9,6 +9,7 @@ import click
 
 from dpals.cli.common import json_option, messages, output_option, quiet_option
 from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, given, settings_option
+from dpals.terminal import echo
 
 if TYPE_CHECKING:
     from dpals.methods.estimator import Estimator, PrivateEstimator
@@ -77,21 +78,21 @@ def command(
     from dpals.audit.run import run_audit
 
     console = messages(quiet)
-    with console.status("...") as status, redirect_stdout(sys.stderr):  # methods may print what they like
+    with console.doing() as tell, redirect_stdout(sys.stderr):  # methods may print what they like
         report = run_audit(
             estimator,
             levels=levels or (1, 2, 3, 4),
             implicit=True if implicit else of_choices,
             runs=runs,
             quick=quick,
-            tell=status.update,
+            tell=tell,
         )
-    click.echo(report.to_json() if as_json else str(report))
+    echo(report.to_json() if as_json else str(report))
     if output is not None:
         from dpals.files import write_whole
 
         write_whole(output, report.to_html().encode())
-        console.print(f"The report with its plots is in {output}.", markup=False)
+        console.print(f"The report with its plots is in {output}.")
     if report.verdict != "passed":
         raise click.exceptions.Exit(1)
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from dpals.terminal import echo
 
+if TYPE_CHECKING:
+    from dpals.console import Console
     from dpals.ratings import Ratings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -88,7 +89,7 @@ def writable(_ctx: click.Context, _parameter: click.Parameter, path: Path | None
 def text_to(output: Path | None, text: str) -> None:
     """Write a text to a file, whole or not at all, or to standard output."""
     if output is None:
-        click.echo(text)
+        echo(text)
         return
     from dpals.files import write_whole
 
@@ -106,12 +107,12 @@ def reading_options(command: Command) -> Command:
 
 def messages(quiet: bool) -> "Console":
     """Where to say what is going on."""
-    from rich.console import Console
+    from dpals.console import Console
 
-    return Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
+    return Console(stderr=True, quiet=quiet)
 
 
-def write_ratings(ratings: "Ratings", path: Path) -> None:
+def write_ratings(ratings: "Ratings", path: Path, mode: int = 0o666) -> None:
     """Write columns user, item and, unless it is implicit feedback, rating to a .csv or .parquet file."""
     import polars as pl
 
@@ -123,7 +124,7 @@ def write_ratings(ratings: "Ratings", path: Path) -> None:
         "item": to_series(ratings.items)[ratings.indices],
     }
     frame = pl.DataFrame(columns if ratings.values is None else {**columns, "rating": ratings.values})
-    with draft(path) as place:
+    with draft(path, mode) as place:
         frame.write_csv(place) if path.suffix == ".csv" else frame.write_parquet(place)
 
 
@@ -134,7 +135,7 @@ def warnings_shown() -> Iterator[None]:
 
     class Shown(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            click.echo(f"Note: {record.getMessage()}.", err=True)
+            echo(f"Note: {record.getMessage()}.", err=True)
 
     handler, logger = Shown(logging.WARNING), logging.getLogger("dpals")
     logger.addHandler(handler)

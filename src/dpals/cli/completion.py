@@ -2,6 +2,8 @@
 
 import click
 
+from dpals.terminal import echo
+
 _INSTALL = {
     "bash": """eval "$(dpals completion bash)"  in ~/.bashrc""",
     "zsh": """eval "$(dpals completion zsh)"  in ~/.zshrc, below compinit""",
@@ -27,5 +29,5 @@ def command(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(f"# To have this in every new shell: {_INSTALL[shell]}")
-    click.echo(kind(dpals, {}, "dpals", "_DPALS_COMPLETE").source())
+    echo(f"# To have this in every new shell: {_INSTALL[shell]}")
+    echo(kind(dpals, {}, "dpals", "_DPALS_COMPLETE").source())

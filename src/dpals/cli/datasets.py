@@ -4,6 +4,7 @@ import click
 
 from dpals.cli.common import json_option
 from dpals.datasets.known import KNOWN
+from dpals.terminal import echo
 
 
 @click.group("datasets", invoke_without_command=True)
@@ -29,11 +30,11 @@ def command(ctx: click.Context, as_json: bool) -> None:
 
         facts = ("name", "users", "items", "ratings")
         listed = [{fact: getattr(data, fact) for fact in facts} for data in KNOWN.values()]
-        click.echo(json.dumps([{**one, "file": _text(places[one["name"]])} for one in listed], indent=2))
+        echo(json.dumps([{**one, "file": _text(places[one["name"]])} for one in listed], indent=2))
         return
     for data in KNOWN.values():
         ratings = f"{'about ' if data.ratings_rounded_to > 1 else ''}{data.ratings:,}"
-        click.echo(
+        echo(
             f"{data.name:13}  {data.users:7,} users  {data.items:6,} items  {ratings:>15} ratings  "
             f"{data.archive.size / 1e6:6.1f} MB  {places[data.name] or 'not here'}"
         )
@@ -58,9 +59,9 @@ def get(name: str, as_json: bool) -> None:
     if as_json:
         import json
 
-        click.echo(json.dumps({"name": name, "file": str(path)}))
+        echo(json.dumps({"name": name, "file": str(path)}))
     else:
-        click.echo(path)
+        echo(path)
 
 
 def _text(path: object) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dpals.cli.common import json_option, quiet_option
+from dpals.terminal import echo
 
 
 @click.command("doctor")
@@ -27,7 +28,7 @@ def command(as_json: bool, quiet: bool) -> None:
     found = {}
     here = f"dpals {version('dpals')} on Python {platform.python_version()}, {platform.platform()}"
     if not (as_json or quiet):
-        click.echo(here)
+        echo(here)
     for check in (_libraries, _release, _ledger, _temporary_files):
         try:
             works, said = True, check()
@@ -35,11 +36,11 @@ def command(as_json: bool, quiet: bool) -> None:
             works, said = False, f"{type(problem).__name__}: {problem}"
         found[str(check.__doc__)] = {"works": works, "said": said}
         if not as_json and not (quiet and works):
-            click.echo(f"  {check.__doc__}: " + click.style(said, fg="green" if works else "red"))
+            echo(f"  {check.__doc__}: {said}", fg="green" if works else "red")
     if as_json:
         import json
 
-        click.echo(json.dumps({"installation": here, "checks": found}, indent=2))
+        echo(json.dumps({"installation": here, "checks": found}, indent=2))
     if not all(result["works"] for result in found.values()):
         raise RuntimeError("this installation does not work")
 

@@ -13,10 +13,10 @@ from dpals.cli.common import (
     quiet_option,
     reading_options,
 )
+from dpals.terminal import echo
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from dpals.console import Console
     from dpals.evaluation.held_out import Evaluation
     from dpals.history import ColumnNames
     from dpals.model import FactorModel
@@ -69,7 +69,7 @@ def command(
     known, wanted = (_read(path, loaded, columns, ids, on_bad_rows, console) for path in (history, test))
     found = evaluate(loaded, known, wanted, min(k, len(loaded.items)))
     if found.seen:
-        click.echo(
+        echo(
             f"Warning: {found.seen:,} of {found.ratings:,} test rows are in the history as well, where the model sees "
             "them. Leave them out of one of the files.",
             err=True,
@@ -94,7 +94,7 @@ def _read(
         user_ids=ids,
     )
     if ratings.report.rows_dropped:
-        console.print(f"{path}: {ratings.report}.", markup=False)
+        console.print(f"{path}: {ratings.report}.")
     return ratings
 
 
@@ -105,10 +105,10 @@ def _print(found: "Evaluation", as_json: bool) -> None:
         import json
 
         facts = {name: getattr(found, name) for name in ("users", "newcomers", "ratings", "seen")}
-        click.echo(json.dumps({**scores, **facts, "private": False, "note": FOR_YOUR_EYES_ONLY}, indent=2))
+        echo(json.dumps({**scores, **facts, "private": False, "note": FOR_YOUR_EYES_ONLY}, indent=2))
         return
     for name, score in scores.items():
-        click.echo(f"{name:10} {score:.4f}  {'lower' if name == 'RMSE' else 'higher'} is better")
+        echo(f"{name:10} {score:.4f}  {'lower' if name == 'RMSE' else 'higher'} is better")
     newcomers = f", {found.newcomers:,} of them without a history" if found.newcomers else ""
-    click.echo(f"Predicted: {found.ratings:,} test rows of {found.users:,} users{newcomers}.")
-    click.echo(FOR_YOUR_EYES_ONLY)
+    echo(f"Predicted: {found.ratings:,} test rows of {found.users:,} users{newcomers}.")
+    echo(FOR_YOUR_EYES_ONLY)

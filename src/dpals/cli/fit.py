@@ -16,10 +16,10 @@ from dpals.cli.common import (
     writable,
 )
 from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, settings_option
+from dpals.terminal import echo
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from dpals.console import Console
     from dpals.methods.estimator import Estimator
     from dpals.ratings import Ratings
 
@@ -123,11 +123,11 @@ def command(
     if dry_run:
         run.console.print("Nothing was spent: this was a dry run.")
         if as_json:
-            click.echo(json.dumps(run.intention(), indent=2))
+            echo(json.dumps(run.intention(), indent=2))
         return
     with warnings_shown():
         result = run.train(data, fresh, threads, progress=not quiet)
-    click.echo(json.dumps(result, indent=2)) if as_json else run.summarise(result)
+    echo(json.dumps(result, indent=2)) if as_json else run.summarise(result)
 
 
 class _Run:
@@ -241,11 +241,11 @@ class _Run:
 
     def summarise(self, result: dict[str, Any]) -> None:
         """Say what came out, and what to do next."""
-        click.echo(f"{self.estimator.model_!r} in {self.output}, trained in {result['seconds']:.1f} s.")
+        echo(f"{self.estimator.model_!r} in {self.output}, trained in {result['seconds']:.1f} s.")
         if result["report"]:
-            click.echo(result["report"])
+            echo(result["report"])
         if "epsilon" in result:
-            click.echo(f"All runs on {self.dataset!r} together: mu {result['dataset_mu']:.4g}.")
+            echo(f"All runs on {self.dataset!r} together: mu {result['dataset_mu']:.4g}.")
             self.console.print(f"What is promised:  dpals statement {self.output}")
         self.console.print(f"Recommendations:   dpals recommend {self.output} --history RATINGS")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from dpals.cli.common import json_option
+from dpals.terminal import echo
 
 _PATH = click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
@@ -34,18 +35,18 @@ def show(path: Path, as_json: bool) -> None:
     ledger = Ledger(path)
     entries = ledger.entries()
     if as_json:
-        click.echo(json.dumps([vars(entry) for entry in entries], indent=2))
+        echo(json.dumps([vars(entry) for entry in entries], indent=2))
         return
     published = {entry.receipt for entry in entries if entry.kind == "publication"}
     for entry in entries:
         if entry.kind != "publication":
             kept = ", not published" if entry.receipt and entry.receipt not in published else ""
             mu = f"mu {mu_of(entry.cost):<10.6g}"
-            click.echo(f"{entry.time}  {entry.kind:6}  {mu}  {entry.dataset}: {entry.purpose}{kept}")
+            echo(f"{entry.time}  {entry.kind:6}  {mu}  {entry.dataset}: {entry.purpose}{kept}")
     for dataset in sorted({entry.dataset for entry in entries}):
         spent, allowance = ledger.spent(dataset), ledger.allowance(dataset)
         limit = "no budget declared" if allowance is None else f"of mu {mu_of(allowance):.6g} allowed"
-        click.echo(f"{dataset}: mu {mu_of(spent):.6g} spent in all, {limit}")
+        echo(f"{dataset}: mu {mu_of(spent):.6g} spent in all, {limit}")
 
 
 @command.command()
@@ -57,7 +58,7 @@ def verify(path: Path, head: str | None, as_json: bool) -> None:
     from dpals.release.ledger import Ledger
 
     found = Ledger(path).verify(head)
-    click.echo(json.dumps({"sound": True, "head": found}) if as_json else f"sound; head {found}")
+    echo(json.dumps({"sound": True, "head": found}) if as_json else f"sound; head {found}")
 
 
 @command.command()
@@ -79,6 +80,6 @@ def declare(path: Path, dataset: str, epsilon: float, delta: float) -> None:
     ledger = Ledger(path)
     ledger.declare(dataset, epsilon, delta)
     spent = mu_of(ledger.spent(dataset))
-    click.echo(f"{dataset}: mu {budget.mu:.6g} allowed in all, mu {spent:.6g} spent so far")
+    echo(f"{dataset}: mu {budget.mu:.6g} allowed in all, mu {spent:.6g} spent so far")
     if spent > budget.mu:
-        click.echo("More than that is spent already: nothing more may be.", err=True)
+        echo("More than that is spent already: nothing more may be.", err=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpals.cli.common import json_option, messages, output_option, quiet_option
+from dpals.terminal import echo
 
 if TYPE_CHECKING:
     from dpals.experiments.planning import Plan, Size
@@ -58,8 +59,8 @@ def command(
     Budget(epsilon, delta)  # wrong arguments are refused before any work
     size = Size.of(users, items, ratings)
     console = messages(quiet)
-    with console.status("...") as status:
-        plan = make_plan(task, size, epsilon, delta, status.update)
+    with console.doing() as tell:
+        plan = make_plan(task, size, epsilon, delta, tell)
     asked = {"users": users, "items": items, "ratings": ratings, "epsilon": epsilon, "delta": delta, "task": task}
     _print_json(plan, size, asked) if as_json else _print(plan, size, asked)
     if output is not None:
@@ -67,7 +68,7 @@ def command(
 
         with draft(output) as place:
             draw_plan(plan, epsilon).savefig(place, format="png", dpi=150, bbox_inches="tight")
-        console.print(f"The plot is in {output}.", markup=False)
+        console.print(f"The plot is in {output}.")
 
 
 def _print_json(plan: "Plan", size: "Size", asked: dict[str, Any]) -> None:
@@ -83,17 +84,17 @@ def _print_json(plan: "Plan", size: "Size", asked: dict[str, Any]) -> None:
         "not_private": plan.reference,
         "best_at": [{"epsilon": at, "score": score} for at, score in plan.best_at.items()],
     }
-    click.echo(json.dumps(result, indent=2, default=str))
+    echo(json.dumps(result, indent=2, default=str))
 
 
 def _print(plan: "Plan", size: "Size", asked: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from dpals.console import Console
     from dpals.experiments.planning import significant
     from dpals.experiments.tasks import METRICS
 
-    console, metric = Console(soft_wrap=True, highlight=False), METRICS[asked["task"]]
+    console, metric = Console(), METRICS[asked["task"]]
     table = Table(title=f"Expected {metric} at epsilon {asked['epsilon']:g}, delta {asked['delta']:g}: simulated")
     for heading in ("method", metric, "settings other than the defaults"):
         table.add_column(heading, justify="right" if heading == metric else "left")

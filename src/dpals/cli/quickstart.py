@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpals.cli.common import json_option, messages, quiet_option, write_ratings
+from dpals.terminal import echo
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -54,7 +55,7 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     Budget(epsilon, delta)  # wrong arguments are refused before any work
     output.mkdir(parents=True, exist_ok=True)
     console = messages(quiet)
-    with console.status(f"Simulating {users:,} users ..."):
+    with console.doing(f"Simulating {users:,} users ..."):
         data = _Data.simulated(users)
         write_ratings(data.ratings, output / "ratings.parquet")
     results, model = _compare(data, epsilon, delta, not quiet)
@@ -67,20 +68,20 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     examples = _examples(data.clicks, model)
     if as_json:
         shown = [vars(result) for result in results]
-        click.echo(json.dumps({"simulated": True, "results": shown, "recommendations": examples}, indent=2))
+        echo(json.dumps({"simulated": True, "results": shown, "recommendations": examples}, indent=2))
         return
     _print(_table(results, epsilon, users))
-    click.echo(_CAPTION)
-    click.echo()
+    echo(_CAPTION)
+    echo()
     _print(_table_of_examples(examples))
-    click.echo(
+    echo(
         f"\nWho took part in training the model is protected by epsilon {privacy.epsilon:.3g} at delta "
         f"{privacy.delta:g}: an attacker\nwho wrongly suspects 1% of all others recognises at most "
         f"{math.ceil(1000 * privacy.attack_power) / 10:.1f}% of those who did."
     )
     recommend = f"recommend {output}/model --history {output}/ratings.parquet --user-id {next(iter(examples))} -k 5"
     similar = f'similar {output}/model "{next(iter(examples.values()))[0][0]}"'
-    click.echo(_FILES.format(output=output, attempt=similar if model.model_.rank > 1 else recommend))
+    echo(_FILES.format(output=output, attempt=similar if model.model_.rank > 1 else recommend))
 
 
 @dataclass(frozen=True)
@@ -226,9 +227,9 @@ def _table_of_examples(examples: dict[Any, tuple[list[str], list[str]]]) -> "Tab
 
 
 def _print(table: "Table") -> None:
-    from rich.console import Console
+    from dpals.console import Console
 
-    Console().print(table)
+    Console(soft_wrap=False).print(table)
 
 
 _CAPTION = """\

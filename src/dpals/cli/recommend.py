@@ -17,6 +17,7 @@ from dpals.cli.common import (
     quiet_option,
     reading_options,
 )
+from dpals.terminal import is_terminal, visible
 
 if TYPE_CHECKING:
     from dpals.history import ColumnNames
@@ -63,10 +64,11 @@ def command(
 
     The result is a table with the columns user, rank (1 is best), item and score, where user and item are called as in
     the history; with --json, or in .jsonl, a line {"user": ..., "items": [...], "scores": [...]} for each user. Users
-    come in the order of their ids, numbers by size and text by its characters, each with the best item first.
+    come in the order of their ids, numbers by size and text by its characters, each with the best item first. A file
+    is readable by you alone.
 
-    Histories larger than memory are sorted in temporary files: beside the output, or without -o in the system's folder
-    for such files (TMPDIR). They are removed in the end.
+    Histories larger than memory are sorted in a temporary file: beside the output, or without -o in the system's folder
+    for such files (TMPDIR). It has no name and is gone when the work ends, however that may be.
     """
     _check_output(output, history, as_json)
     from dpals.history import wanted_columns
@@ -93,9 +95,9 @@ def command(
         write = stack.enter_context(_output(output, as_json, parts.columns))
         n_users = _recommend(loaded, parts, k, not include_seen, write, bar=not quiet and not _seen_on_screen(output))
     if output is not None:
-        console.print(f"Recommendations for {n_users:,} users are in {output}.", markup=False)
+        console.print(f"Recommendations for {n_users:,} users are in {output}.")
     if parts.report.rows_dropped:
-        console.print(f"{history}: {parts.report}.", markup=False)
+        console.print(f"{history}: {parts.report}.")
 
 
 def _recommend(
@@ -121,7 +123,7 @@ def _recommend(
 
 def _seen_on_screen(output: Path | None) -> bool:
     """Whether the results go to a terminal, where a bar would be in their way."""
-    return output is None and sys.stdout.isatty()
+    return output is None and is_terminal(sys.stdout)
 
 
 def _check_output(output: Path | None, history: Path, as_json: bool) -> None:
@@ -138,16 +140,17 @@ def _check_output(output: Path | None, history: Path, as_json: bool) -> None:
 @contextmanager
 def _output(path: Path | None, as_json: bool, columns: "Columns") -> Iterator[Callable[["Recommended"], None]]:
     """Where blocks go: to standard output as they come, or to a file that gets its name when it is complete."""
-    from dpals.files import draft
+    from dpals.files import OWNER_ONLY, draft
     from dpals.growing_parquet import GrowingParquet
     from dpals.serving import names_in_table
 
     names = names_in_table(columns)
     if path is None:
-        yield _as_text(sys.stdout.buffer, as_json, names)
+        shown = visible if is_terminal(sys.stdout) else str
+        yield _as_text(sys.stdout.buffer, as_json, names, shown)
         sys.stdout.buffer.flush()
         return
-    with draft(path) as place:
+    with draft(path, OWNER_ONLY) as place:
         if path.suffix == ".parquet":
             with GrowingParquet(place) as file:
                 yield lambda block: file.write(block.table(*names))
@@ -156,14 +159,16 @@ def _output(path: Path | None, as_json: bool, columns: "Columns") -> Iterator[Ca
                 yield _as_text(stream, path.suffix == ".jsonl", names)
 
 
-def _as_text(stream: IO[bytes], as_json: bool, names: tuple[str, str]) -> Callable[["Recommended"], None]:
+def _as_text(
+    stream: IO[bytes], as_json: bool, names: tuple[str, str], shown: Callable[[str], str] = str
+) -> Callable[["Recommended"], None]:
     """A function that writes a block as lines of CSV, below a header, or of JSON."""
     header = True
 
     def write(block: "Recommended") -> None:
         nonlocal header
         text = block.lists().write_ndjson() if as_json else block.table(*names).write_csv(include_header=header)
-        stream.write(text.encode())
+        stream.write(shown(text).encode())
         header = False
 
     return write

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from dpals.experiments import NAMES
+from dpals.terminal import echo
 
 
 @click.command("reproduce")
@@ -57,25 +58,24 @@ def command(
     """
     if show_list:
         width = max(map(len, NAMES))
-        click.echo("\n".join(f"{name:{width}}  {title}" for name, title in NAMES.items()))
+        echo("\n".join(f"{name:{width}}  {title}" for name, title in NAMES.items()))
         return
     if everything == bool(names):
         raise click.UsageError("give the names of some experiments or --all; --list shows the names")
-    from rich.console import Console
-
+    from dpals.console import Console
     from dpals.experiments import find
     from dpals.experiments.experiment import Scale
     from dpals.experiments.runner import run
 
     if fresh:
         (output / "cells.jsonl").unlink(missing_ok=True)
-    console = Console(soft_wrap=True)
+    console = Console()
     scale = Scale(quick, data or None, path, rating_range)
     for name in NAMES if everything else names:
         options = ["--quick"] * quick + [part for one in data for part in ("--data", one)]
         options += ["--rating-range", *map(str, rating_range)] if rating_range else []
         experiment = find(name)
         if data and not experiment.any_data:
-            console.print(f"{name} has data of its own: --data is left aside", highlight=False)
+            console.print(f"{name} has data of its own: --data is left aside")
         home = run(experiment, scale, output, console, shlex.join(["dpals", "reproduce", name, *options]))
-        console.print(f"{home / 'README.md'}\n", markup=False, highlight=False)
+        console.print(f"{home / 'README.md'}\n")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpals.cli.common import json_option, model_argument
+from dpals.terminal import echo
 
 if TYPE_CHECKING:
     from dpals.model import FactorModel
@@ -40,10 +41,10 @@ def command(model: Path, item: str, k: int, as_json: bool) -> None:
         import json
 
         rows = zip(ids.tolist(), cosines.tolist(), strict=True)
-        click.echo(json.dumps([{"item": name, "cosine": round(cosine, 6)} for name, cosine in rows], indent=2))
+        echo(json.dumps([{"item": name, "cosine": round(cosine, 6)} for name, cosine in rows], indent=2))
         return
     for name, cosine in zip(ids.tolist(), cosines.tolist(), strict=True):
-        click.echo(f"{cosine:7.4f}  {name}")
+        echo(f"{cosine:7.4f}  {name}")
 
 
 def _id_of(item: str, model: "FactorModel") -> Any:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from dpals.cli.common import json_option, quiet_option, writable, write_ratings
+from dpals.terminal import echo
 
 
 @click.command("simulate")
@@ -41,6 +42,6 @@ def command(
         import json
 
         facts = {"path": str(path), "simulated": True, "users": users, "items": items, "ratings": ratings.n_ratings}
-        click.echo(json.dumps(facts, indent=2))
+        echo(json.dumps(facts, indent=2))
     elif not quiet:
-        click.echo(f"{ratings.n_ratings:,} simulated ratings of {users:,} users on {items:,} items in {path}")
+        echo(f"{ratings.n_ratings:,} simulated ratings of {users:,} users on {items:,} items in {path}")

@@ -13,6 +13,7 @@ from dpals.cli.common import (
     writable,
     write_ratings,
 )
+from dpals.terminal import echo
 
 if TYPE_CHECKING:
     from dpals.ratings import Ratings
@@ -48,7 +49,7 @@ def command(
         dpals evaluate model --history train.csv --test test.csv
 
     Each rating goes to one of the two, whatever the others do: a hash of seed, user and item decides. The columns are
-    user, item and, if there are ratings, rating.
+    user, item and, if there are ratings, rating. The files are readable by you alone.
     """
     for path in (train, test):
         if path.suffix not in (".csv", ".parquet"):
@@ -56,14 +57,15 @@ def command(
     if len({path.absolute() for path in (ratings, train, test)}) < 3:
         raise click.UsageError("RATINGS, TRAIN and TEST must be three different files")
     from dpals.evaluation.splits import split_entries
+    from dpals.files import OWNER_ONLY
 
     parts = split_entries(_read(ratings, reading), (1 - fraction, fraction), seed)
     for part, path in zip(parts, (train, test), strict=True):
-        write_ratings(part, path)
+        write_ratings(part, path, OWNER_ONLY)
     if as_json:
-        click.echo(json.dumps({str(path): part.n_ratings for part, path in zip(parts, (train, test), strict=True)}))
+        echo(json.dumps({str(path): part.n_ratings for part, path in zip(parts, (train, test), strict=True)}))
     elif not quiet:
-        click.echo(f"{parts[0].n_ratings:,} rows in {train}, {parts[1].n_ratings:,} in {test}")
+        echo(f"{parts[0].n_ratings:,} rows in {train}, {parts[1].n_ratings:,} in {test}")
 
 
 def _read(path: Path, reading: dict[str, Any]) -> "Ratings":

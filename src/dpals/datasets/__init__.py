@@ -4,7 +4,6 @@ MovieLens data may be used for research. It may not be redistributed, nor used c
 GroupLens, so it does not come with this package: you download it, or let `load` do so.
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from dpals.datasets.transfer import DownloadError
 from dpals.datasets.transfer import download as _download
 from dpals.errors import InputError
 from dpals.evaluation.protocols import split
+from dpals.terminal import echo
 
 if TYPE_CHECKING:
     from dpals.ratings import Ratings
@@ -105,7 +105,7 @@ def get(name: str, path: str | Path | None = None) -> Path:
     if file := find(archive, place):
         return file
     target = place / f"{archive.name}.zip"
-    print(LICENCE, file=sys.stderr)
+    echo(LICENCE, err=True)
     with _progress_bar(target.name, archive.size) as progress:
         _download(archive.url, target, archive.size, archive.md5, progress)
     return target
@@ -122,11 +122,12 @@ def _place(path: str | Path | None) -> Path:
 
 @contextmanager
 def _progress_bar(name: str, size: int) -> Iterator[Callable[[int], None]]:
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from dpals.console import Console
+
     console = Console(stderr=True)
-    columns = (TextColumn(name), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task(name, total=size)
         yield lambda arrived: bar.update(task, completed=arrived)

@@ -1,12 +1,10 @@
 """Downloading a large file of known size and checksum, which may take several connections and several runs."""
 
 import errno
-import fcntl
 import hashlib
 import os
 import shutil
 import ssl
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +12,9 @@ from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
+
+from dpals.files import lock
+from dpals.terminal import echo
 
 TIMEOUT_SECONDS = 30.0
 PAUSES_SECONDS = (1.0, 2.0, 4.0)  # before trying again, as long as no attempt gets any further
@@ -64,12 +65,12 @@ def download(url: str, target: Path, size: int, md5: str, progress: Callable[[in
 def _alone(target: Path) -> Iterator[None]:
     """Wait until no other process downloads to the target, and keep others out."""
     path = target.with_name(f"{target.name}.lock")
-    with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(f"Another process is downloading {target}; waiting for it.", file=sys.stderr)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        held = lock(path)
+    except BlockingIOError:
+        echo(f"Another process is downloading {target}; waiting for it.", err=True)
+        held = lock(path, wait=True)
+    with held:
         yield
         path.unlink(missing_ok=True)  # the target is there now, so nobody needs the lock any more
 
@@ -104,7 +105,8 @@ def _complete(url: str, part: Path, size: int, progress: Callable[[int], object]
 def _receive(url: str, part: Path, start: int, size: int, progress: Callable[[int], object]) -> None:
     """Add to the part what one connection brings."""
     headers = {"User-Agent": "dpals"} | ({"Range": f"bytes={start}-"} if start else {})
-    with urlopen(Request(url, headers=headers), timeout=TIMEOUT_SECONDS) as response, part.open("ab") as file:
+    request = Request(url, headers=headers)
+    with urlopen(request, timeout=TIMEOUT_SECONDS) as response, open(part, "ab", opener=_no_link) as file:
         _check_size(url, response, size)
         arrived = start if response.status == 206 else 0  # the server may send everything, whatever was asked for
         file.truncate(arrived)
@@ -116,6 +118,11 @@ def _receive(url: str, part: Path, start: int, size: int, progress: Callable[[in
         os.fsync(file.fileno())
     if arrived < size:
         raise ConnectionError("the connection broke off")
+
+
+def _no_link(path: str, flags: int) -> int:
+    """Open a file to write to, unless it is a link to another one."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _check_size(url: str, response: HTTPResponse, size: int) -> None:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from dpals import __version__
 from dpals.experiments.experiment import Cell, Experiment, Scale
+from dpals.terminal import visible
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.console import Console
+
+    from dpals.console import Console
 
 Row = dict[str, Any]
 
@@ -29,7 +31,7 @@ def run(experiment: Experiment, scale: Scale, folder: Path, console: "Console", 
     home.mkdir(parents=True, exist_ok=True)
     rows = measure(experiment.cells(scale), folder / "cells.jsonl", console, experiment.name)
     findings = write(experiment, table_of(rows), home, command)
-    console.print("\n".join(findings), markup=False, highlight=False)
+    console.print("\n".join(findings))
     return home
 
 
@@ -41,13 +43,13 @@ def measure(cells: Sequence[Cell], memory: Path, console: "Console", title: str)
     missing = [cell for cell in cells if _identity(cell) not in known]
     if len(missing) < len(cells):
         console.print(f"{title}: {len(cells) - len(missing)} of {len(cells)} cells were measured before")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TextColumn("{task.fields[left]}"), console=console) as progress:
         bar = progress.add_task(title, total=len(missing), left="")
         start = time.perf_counter()
         for number, cell in enumerate(missing, 1):
             shown = ", ".join(str(value) for value in cell.labels.values() if value is not None)
-            progress.update(bar, description=f"{title}: {shown}")
+            progress.update(bar, description=visible(f"{title}: {shown}"))
             numbers = cell.measure()
             known[_identity(cell)] = numbers
             _remember(memory, _identity(cell), numbers)

@@ -1,26 +1,30 @@
-"""Tables that are too large for memory, sorted by user: parts go to temporary files, which are then merged."""
+"""Tables that are too large for memory, sorted by user: parts go to a temporary file and are then merged."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import TemporaryFile, gettempdir
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 import polars as pl
 
 _GROUPS = 128
-"""Groups of rows in a file, of which one is read at least. So many files are merged within the rows at once."""
+"""Groups of rows in a run, of which one is read at least. So many runs are merged within the rows at once."""
 UserType = type[pl.DataType]
 
 
 class Runs:
     """Tables to add, which come out again merged, with the users in order and their rows in the order of arrival.
 
+    What does not fit in memory goes to one file without a name, which nobody else can open. It is gone when the block
+    ends, or the process, even if that is killed.
+
     Parameters
     ----------
     folder
-        Where temporary files go, into a folder of their own that the end of the block removes; the system's folder
-        for such files by default. It is made when it is needed.
+        Where the temporary file goes; the system's folder for such files by default. It is made when it is needed.
     rows_at_once
         About how many rows to hold in memory.
 
@@ -40,7 +44,7 @@ class Runs:
         self._folder = folder
         self._rows_at_once = rows_at_once
         self._rows_per_group = max(1, rows_at_once // _GROUPS)
-        self._home: TemporaryDirectory[str] | None = None
+        self._file: IO[bytes] | None = None
         self._runs: list[_Run] = []
         self._waiting: list[pl.DataFrame] = []
 
@@ -50,8 +54,9 @@ class Runs:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._home is not None:
-            self._home.cleanup()
+        if self._file is not None:
+            with suppress(OSError):  # what could not be written is not needed any more
+                self._file.close()
 
     def add(self, table: pl.DataFrame, user_type: UserType) -> None:
         """Take a table with a column user, in any order."""
@@ -68,10 +73,10 @@ class Runs:
         if self._waiting:
             yield _sorted(self._waiting, user_type)
         open_runs = self._runs
-        n_rows = max(self._rows_per_group, self._rows_at_once // max(1, len(open_runs)))
+        n_groups = max(1, self._rows_at_once // max(1, len(open_runs)) // self._rows_per_group)
         while open_runs:
             for run in open_runs:
-                run.fill(n_rows, user_type)
+                run.fill(n_groups, user_type)
             # A run that goes on may have more rows of its last user; all users before that one are complete.
             complete_below = min((run.last_user for run in open_runs if run.goes_on), default=None)
             stretches = [run.take(complete_below) for run in open_runs]
@@ -83,43 +88,43 @@ class Runs:
         table = _sorted(self._waiting, user_type)
         self._waiting = []
         try:
-            if self._home is None:
-                self._home = TemporaryDirectory(prefix=".dpals-", dir=self._folder)
-            file = Path(self._home.name, f"{len(self._runs)}.parquet")
-            table.write_parquet(file, compression="lz4", statistics=False, row_group_size=self._rows_per_group)
-        except (OSError, pl.exceptions.PolarsError) as problem:
-            reason = str(problem).split(" (os error")[0].removeprefix("parquet: File out of specification: ")
+            if self._file is None:
+                self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115
+            groups = [_write(group, self._file) for group in table.iter_slices(self._rows_per_group)]
+            self._file.flush()
+        except OSError as problem:
+            place = f"{self._folder or gettempdir()} ({problem.strerror})"
             elsewhere = ", or name another folder in the environment variable TMPDIR" * (self._folder is None)
             raise OSError(
-                f"temporary files cannot be written to {self._folder or gettempdir()} ({reason}). Free some space "
-                f"there{elsewhere}"
+                f"temporary files cannot be written to {place}. Free some space there{elsewhere}"
             ) from problem
-        self._runs.append(_Run(file, table.height))
+        self._runs.append(_Run(self._file, groups, self._rows_per_group))
 
 
 class _Run:
-    """A sorted file that is read from its start to its end."""
+    """A sorted table that is read from its start to its end."""
 
-    def __init__(self, file: Path, n_rows: int) -> None:
+    def __init__(self, file: IO[bytes], groups: list[tuple[int, int]], rows_per_group: int) -> None:
         self.rows = pl.DataFrame()
         """What was read and not yet taken."""
         self.last_user: int | str = 0
-        self._table = pl.scan_parquet(file, glob=False, hive_partitioning=False)
-        self._next, self._n_rows = 0, n_rows
+        self._file = file
+        self._groups = groups
+        self._rows_per_group = rows_per_group
         self._is_stuck = False
 
     @property
     def goes_on(self) -> bool:
         """Whether there is more in the file."""
-        return self._next < self._n_rows
+        return bool(self._groups)
 
-    def fill(self, n_rows: int, user_type: UserType) -> None:
+    def fill(self, n_groups: int, user_type: UserType) -> None:
         """Read on where little is left, or where what is there is not yet all of one user."""
-        if not self.goes_on or (self.rows.height >= n_rows and not self._is_stuck):
+        if not self.goes_on or (self.rows.height >= n_groups * self._rows_per_group and not self._is_stuck):
             return
-        more = self._table.slice(self._next, n_rows).collect().with_columns(pl.col("user").cast(user_type))
-        self._next += n_rows
-        self.rows = pl.concat([self.rows, more], rechunk=True) if self.rows.height else more
+        groups, self._groups = self._groups[:n_groups], self._groups[n_groups:]
+        more = [_read(group, self._file).with_columns(pl.col("user").cast(user_type)) for group in groups]
+        self.rows = pl.concat([self.rows, *more] if self.rows.height else more, rechunk=True)
         self.last_user = self.rows["user"][-1]
 
     def take(self, below: int | str | None) -> pl.DataFrame:
@@ -134,3 +139,17 @@ def _sorted(tables: list[pl.DataFrame], user_type: UserType) -> pl.DataFrame:
     """One table, sorted by user; rows of a user keep their order."""
     one_type = [table.with_columns(pl.col("user").cast(user_type)) for table in tables if table.width]
     return pl.concat(one_type).sort("user", maintain_order=True)
+
+
+def _write(rows: pl.DataFrame, file: IO[bytes]) -> tuple[int, int]:
+    """Write rows at the end of a file; where they are, and how many bytes they take."""
+    content = BytesIO()
+    rows.write_ipc_stream(content, compression="lz4")
+    return file.tell(), file.write(content.getbuffer())
+
+
+def _read(group: tuple[int, int], file: IO[bytes]) -> pl.DataFrame:
+    """Rows that were written to a file."""
+    start, size = group
+    file.seek(start)
+    return pl.read_ipc_stream(BytesIO(file.read(size)))

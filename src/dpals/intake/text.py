@@ -84,9 +84,9 @@ class TextSource:
     def _first_line(self) -> str:
         """The first line that is not blank."""
         for _, block in self._blocks():
-            for line in block[:100_000].decode(errors="ignore").split("\n"):
+            for line in block[:100_000].split(b"\n"):
                 if line.strip():
-                    return line
+                    return line.decode(errors="ignore")
         raise InputError(f"{self._path}: the file is empty")
 
     def _blocks(self) -> Iterator[tuple[int, bytes]]:

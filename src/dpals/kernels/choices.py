@@ -1,11 +1,10 @@
 """A small logistic regression for every row of a sparse matrix: which of the columns the row chose."""
 
-from math import factorial
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dpals.kernels.elementary import LOG_2, exponentials, logarithms
 from dpals.kernels.half_step import in_threads, invert, lines_of, padded_system
 from dpals.kernels.tiles import add_product, add_weighted_rows, padded, solve_positive
 
@@ -15,8 +14,8 @@ _NEWTON_STEPS = 3
 _LONGEST_STEP = np.float32(2)
 _BLOCK = 256  # columns that are looked at together, so that they stay in the nearest cache
 _LARGEST_LOG_ODDS = np.float32(30)
-_BITS_OF_E = np.float32(1 / np.log(2))
-_SERIES = np.array([np.log(2) ** k / factorial(k) for k in range(7)], np.float32)  # of 2^t, good for |t| <= 1/2
+_BITS_OF_E = np.float32(1 / LOG_2)
+_SERIES = np.cumprod([1.0, *(LOG_2 / k for k in range(1, 7))]).astype(np.float32)  # of 2^t, good for |t| <= 1/2
 _LANES = padded(1, np.float32)
 
 
@@ -38,7 +37,7 @@ def solve_choices(
     Minimises the sum over the considered columns j of log(1 + exp(h_ij)) - [i has j] h_ij, h_ij = o_j + x_i . f_j,
     plus x_i . base x_i / 2, by three steps of Newton's method. The last feature must be 1 for all columns: its
     coordinate says how many columns the row has. A row's solution depends on that row's entries alone, to the
-    last bit, whatever the threads.
+    last bit, whatever the threads and the type of processor.
 
     Parameters
     ----------
@@ -70,9 +69,9 @@ def solve_choices(
     places = np.where(considered, np.cumsum(considered) - 1, -1)
     wanted = lines_of(len(solutions), inverses, inverted)
     # Where Newton's method starts: two places for each doubling of the number of columns that a row has.
-    counts = 2.0 ** (np.arange(2 * max(int(considered.sum()), 1).bit_length() + 1) / 2)
-    total = max(float(np.exp(offsets[considered], dtype=np.float64).sum()), 1e-30)
-    starts = np.log(counts / total).astype(np.float32)
+    levels = np.arange(2 * max(int(considered.sum()), 1).bit_length() + 1)
+    total = np.maximum(exponentials(offsets[considered]).sum(), 1e-30)
+    starts = (levels * (LOG_2 / 2) - logarithms(total)).astype(np.float32)
     beginnings = (starts, *_first_expectations(starts, rank, columns))
 
     def work(start: int, stop: int) -> None:
@@ -122,7 +121,7 @@ def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, so
         count = _sum_of_chosen(indices[indptr[i] : indptr[i + 1]], places, rows, chosen)
         if count == 0:
             continue
-        solution, level = solutions[i], int(2 * np.log2(count))
+        solution, level = solutions[i], _half_doublings(count)
         solution[rank - 1] = starts[level]
         moments[:] = first_moments[level]
         system[:] = first_systems[level]
@@ -148,6 +147,15 @@ def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, so
                 solution[k] += shorter * step[0, k]
         if solved and lines[i] >= 0:
             invert(system, reciprocals, rank, ridged, root, inverses[lines[i]])
+
+
+@njit(nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _half_doublings(count):  # type: ignore[no-untyped-def]
+    """2 log2 of the count, rounded down."""
+    level, square = -1, count * count
+    while square > 0:
+        level, square = level + 1, square >> 1
+    return level
 
 
 @njit(nogil=True)  # type: ignore[untyped-decorator,unused-ignore]

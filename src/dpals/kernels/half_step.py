@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dpals.kernels.threads import limited_blas, thread_count
+from dpals.kernels.threads import thread_count
 from dpals.kernels.tiles import add_product, add_weighted_rows, padded, solve_positive
 
 Floats = NDArray[np.float32]
@@ -34,8 +34,8 @@ def solve_rows(
 ) -> Floats:
     """Solve (sum_j f_j f_j^T + base + ridge_i I) x_i = sum_j t_ij f_j for every row i, j over its entries.
 
-    A row's solution depends on that row's entries alone, to the last bit, whatever the threads: what a user
-    offers may not depend on other users.
+    A row's solution depends on that row's entries alone, to the last bit, whatever the threads and the type of
+    processor: what a user offers may not depend on other users or on the machine.
 
     Parameters
     ----------
@@ -94,14 +94,14 @@ def lines_of(
 
 
 def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], threads: int | None = None) -> list[Any]:
-    """Call work(start, stop) on ranges of rows with about the same number of entries, one BLAS thread in each.
+    """Call work(start, stop) on ranges of rows with about the same number of entries.
 
     There are more ranges than threads, so that a thread that is held up keeps nobody waiting for long.
     """
     threads = thread_count(threads)
     goals = np.linspace(0, pointers[-1], threads * _PARTS_PER_THREAD + 1)
     edges = sorted({0, len(pointers) - 1, *np.searchsorted(pointers, goals[1:-1]).tolist()})
-    with limited_blas(1), ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(lambda edge: work(*edge), pairwise(edges)))
 
 

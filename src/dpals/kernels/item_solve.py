@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from dpals.kernels.blas import LOWER, PLAIN, VECTORS, dposv, dsyevd, dsyrk
 from dpals.kernels.half_step import in_threads
+from dpals.kernels.threads import single_threaded_blas
 
 Floats = NDArray[np.float64]
 
@@ -62,7 +63,9 @@ def solve_psd(
         done: bool = _solve(gram_packed, moments, ridges, shared, base is not None, project, start, stop, solutions)
         return done
 
-    if not all(in_threads(work, np.arange(n_items + 1), threads)):
+    with single_threaded_blas():
+        converged = all(in_threads(work, np.arange(n_items + 1), threads))
+    if not converged:
         raise np.linalg.LinAlgError("the eigenvalues of an item's matrix did not converge")
     return solutions
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.kernels.half_step import in_threads
+from dpals.kernels.tiles import add_product, padded, row_product
 
 
 def row_sums(indptr: NDArray[np.int64], values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -89,7 +90,7 @@ def scale_rows(indptr, values, factors):  # type: ignore[no-untyped-def]
 def entry_products(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], left: NDArray[np.float32], right: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """left[i] . right[j] for every entry (i, j).
+    """left[i] . right[j] for every entry (i, j), each from these two rows alone, the same bits on any processor.
 
     Examples
     --------
@@ -98,20 +99,69 @@ def entry_products(
     array([1., 5., 4.], dtype=float32)
     """
     result = np.empty(len(indices), np.float32)
-    in_threads(lambda start, stop: _entry_products(indptr, indices, left, right, start, stop, result), indptr)
+    others = _filled(right)
+    in_threads(lambda start, stop: _entry_products(indptr, indices, left, others, start, stop, result), indptr)
     return result
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # sums in vectors, the same for the same rows
+@numba.njit(cache=True, nogil=True)
 def _entry_products(indptr, indices, left, right, start, stop, result):  # type: ignore[no-untyped-def]
+    row = np.zeros((1, right.shape[1]), np.float32)
     for i in range(start, stop):
-        row = left[i]
+        for k in range(left.shape[1]):
+            row[0, k] = left[i, k]
         for e in range(indptr[i], indptr[i + 1]):
-            other = right[indices[e]]
-            total = np.float32(0)
-            for k in range(len(row)):
-                total += row[k] * other[k]
-            result[e] = total
+            result[e] = row_product(row, 0, right, indices[e])
+
+
+def pair_products(
+    rows: NDArray[np.int64], columns: NDArray[np.int64], left: NDArray[np.float32], right: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """left[i] . right[j] for pairs of a row i and a column j; like `entry_products`, pair by pair.
+
+    Examples
+    --------
+    >>> left, right = np.eye(2, dtype=np.float32), np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+    >>> pair_products(np.array([0, 1]), np.array([2, 2]), left, right)
+    array([5., 6.], dtype=float32)
+    """
+    result, sides = np.empty(len(rows), np.float32), (_filled(left), _filled(right))
+    in_threads(lambda start, stop: _pair_products(rows, columns, *sides, start, stop, result), np.arange(len(rows) + 1))
+    return result
+
+
+@numba.njit(cache=True, nogil=True)
+def _pair_products(rows, columns, left, right, start, stop, result):  # type: ignore[no-untyped-def]
+    for e in range(start, stop):
+        result[e] = row_product(left, rows[e], right, columns[e])
+
+
+def _filled(matrix: NDArray[np.floating[Any]]) -> NDArray[Any]:
+    """The matrix with zeros behind its rows, up to whole vectors."""
+    filled = np.zeros((len(matrix), padded(matrix.shape[1], matrix.dtype)), matrix.dtype)
+    filled[:, : matrix.shape[1]] = matrix
+    return filled
+
+
+def gram_matrix(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """rows.T @ rows, summed in the order of the rows, with the same bits on any processor.
+
+    Examples
+    --------
+    >>> gram_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[10., 14.],
+           [14., 20.]])
+    """
+    upper = np.triu(_gram_matrix(_filled(rows))[: rows.shape[1], : rows.shape[1]])
+    gram: NDArray[np.float64] = upper + np.triu(upper, 1).T
+    return gram
+
+
+@numba.njit(cache=True, nogil=True)
+def _gram_matrix(rows):  # type: ignore[no-untyped-def]
+    product = np.zeros((rows.shape[1], rows.shape[1]), rows.dtype)
+    add_product(product, rows, rows, len(rows))
+    return product
 
 
 def row_combinations(

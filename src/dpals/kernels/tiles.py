@@ -5,6 +5,9 @@ longer than the product. Here the rows are multiplied as they lie: a tile of the
 while the rows stream past. The tiles are written as LLVM vectors of 32 bytes, from which LLVM makes whatever
 the processor has.
 
+Every sum has a fixed order, a fixed number of lanes, and products that are added in one step, with one rounding. So
+the bits are the same on every processor: what users contribute may be computed on machines of different types.
+
 Rows are padded to whole vectors, see `padded`. All arrays are two-dimensional and contiguous, of one type.
 """
 
@@ -43,6 +46,9 @@ class _Vectors:
         self.lanes = _VECTOR_BYTES // self.size
         self.type = ir.VectorType(context.get_data_type(array_type.dtype), self.lanes)
         self.zeros = ir.Constant(self.type, [0.0] * self.lanes)
+        fused = ir.FunctionType(self.type, [self.type] * 3)
+        name = f"llvm.fma.v{self.lanes}f{array_type.dtype.bitwidth}"
+        self.fused = cgutils.get_or_insert_function(builder.module, fused, name)
 
     def array(self, array_type: Any, value: Any) -> Any:
         return self.context.make_array(array_type)(self.context, self.builder, value)
@@ -84,9 +90,9 @@ class _Vectors:
         return self.builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
 
     def multiply_and(self, combine: str, total: Any, factor: Any, other: Any) -> Any:
-        """total plus (fadd) or minus (fsub) factor * other, in one step where the processor has one."""
-        product = self.builder.fmul(factor, other, flags=("contract",))
-        return getattr(self.builder, combine)(total, product, flags=("contract",))
+        """total plus (fadd) or minus (fsub) factor * other, rounded once, on processors without such a step as well."""
+        factor = self.builder.fneg(factor) if combine == "fsub" else factor
+        return self.builder.call(self.fused, [factor, other, total])
 
 
 def _tile(height: int | None, vectors: int, combine: str) -> Any:
@@ -175,6 +181,28 @@ def _elimination() -> Any:
     return intrinsic(elimination)
 
 
+def _row_product() -> Any:
+    """Function of (left, i, right, j): the inner product of row i of `left` and row j of `right`."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vec = _Vectors(context, builder, signature.args[0])
+        left, right = (vec.array(signature.args[n], arguments[n]) for n in (0, 2))
+        i, j = arguments[1], arguments[3]
+        start, step = ir.Constant(i.type, 0), ir.Constant(i.type, vec.lanes)
+        stop = cgutils.unpack_tuple(builder, left.shape, 2)[1]
+        total = cgutils.alloca_once_value(builder, vec.zeros)
+        with cgutils.for_range_slice(builder, start, stop, step, inc=True) as (k, _):
+            factors = vec.load(left, i, k), vec.load(right, j, k)
+            builder.store(vec.multiply_and("fadd", builder.load(total), *factors), total)
+        return vec.sum(builder.load(total))
+
+    def product(_typing, left, _i, right, _j):  # type: ignore[no-untyped-def]
+        return left.dtype(left, types.intp, right, types.intp), build
+
+    return intrinsic(product)
+
+
+row_product = _row_product()
 _add_wide, _add_square = _tile(4, 2, "fadd"), _tile(None, 1, "fadd")
 _add_line, _add_long_line = _tile(1, 1, "fadd"), _tile(1, 4, "fadd")
 _subtract_wide, _subtract_square = _tile(4, 2, "fsub"), _tile(None, 1, "fsub")

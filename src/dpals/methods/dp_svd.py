@@ -13,6 +13,7 @@ from dpals.private.centering import per_entry, user_offsets
 from dpals.private.clipping import clip_entries
 from dpals.private.sampling import on_items
 from dpals.public.item_step import most_frequent
+from dpals.public.spectra import eigenpairs
 from dpals.ratings import Ratings
 from dpals.release.mechanism import Door
 
@@ -151,7 +152,7 @@ class DPSVD(PrivateEstimator):
         residuals = clip_entries(residuals, self.entry_clip)[chosen[ratings.indices]]
         sample = on_items(ratings, chosen)
         covariance = release_covariance(door, "covariance of the items", sample, residuals, self.row_clip, cost)
-        values, vectors = np.linalg.eigh(covariance)
+        values, vectors = eigenpairs(covariance)
         values, vectors = values[: -self.rank - 1 : -1], vectors[:, : -self.rank - 1 : -1]
         # Noise alone would have eigenvalues up to this, give or take a tenth.
         edge = 1.1 * door.releases[-1].sigma * np.sqrt(2 * sample.n_items)

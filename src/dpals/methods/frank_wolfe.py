@@ -19,6 +19,7 @@ from dpals.private.centering import pattern_of
 from dpals.private.replay import Replay, ReplayProblem
 from dpals.private.sampling import on_items
 from dpals.public.item_step import frequent_size, most_frequent
+from dpals.public.spectra import eigenpairs
 from dpals.public.starting_points import random_factors
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Pattern, Query
@@ -251,7 +252,7 @@ class _Released:
         """Analyze Gauss: user i adds a_i a_i^T, of norm at most row_clip^2."""
         purpose = f"covariance of residuals, {name}"
         released = release_covariance(self.door, purpose, sample, residuals, self.method.row_clip, self.step_cost)
-        values, vectors = np.linalg.eigh(released)
+        values, vectors = eigenpairs(released)
         return vectors[:, -1], float(np.sqrt(max(values[-1], 0.0)))
 
     def _by_power_iteration(self, sample: Ratings, residuals: Doubles, name: str) -> tuple[Doubles, float]:

@@ -5,10 +5,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.kernels.rows import row_combinations
 from dpals.methods.covariance import LARGEST_COVARIANCE, release_covariance
 from dpals.private.centering import clipped_entries, pattern_of
 from dpals.private.clipping import clip_rows
 from dpals.private.sampling import uniform_sample
+from dpals.public.spectra import eigenpairs, orthonormal_basis
 from dpals.public.starting_points import random_factors
 from dpals.ratings import Ratings
 from dpals.release.contribution import Offer, Query
@@ -51,17 +53,15 @@ def noisy_power_iteration(
     """
     sample = uniform_sample(ratings, ratings_per_user, seed)
     values = clipped_entries(sample, mean, entry_clip)
-    matrix = sample.to_csr().astype(np.float64)
-    matrix.data[:] = values
     longest_row = np.sqrt(ratings_per_user) * entry_clip
     longest_product = longest_row * incoherence * np.sqrt(rank / ratings.n_items)
     pattern = pattern_of(sample)
-    factors = np.linalg.qr(random_factors(ratings.n_items, rank, seed)).Q
+    factors = orthonormal_basis(random_factors(ratings.n_items, rank, seed))
     for step in range(1, steps + 1):
         coherence = np.sqrt((factors**2).sum(axis=1).max() * ratings.n_items / rank)
         if if_coherent == "abort" and coherence > incoherence:
             raise RuntimeError(f"the iteration lost its incoherence in step {step}: {coherence:.1f} > {incoherence}")
-        products = clip_rows(matrix @ factors, longest_product)
+        products = clip_rows(row_combinations(sample.indptr, sample.indices, values, factors), longest_product)
         query = Query(
             f"power iteration, step {step}",
             ratings.n_items,
@@ -70,7 +70,7 @@ def noisy_power_iteration(
             rank,
             longest_row,
         )
-        factors = np.linalg.qr(door.release(query, Offer(pattern, values, products), cost // steps)).Q
+        factors = orthonormal_basis(door.release(query, Offer(pattern, values, products), cost // steps))
     return factors
 
 
@@ -98,4 +98,4 @@ def private_pca(
     sample = uniform_sample(ratings, ratings_per_user, seed)
     values, longest_row = clipped_entries(sample, mean, entry_clip), np.sqrt(ratings_per_user) * entry_clip
     covariance = release_covariance(door, "covariance of items", sample, values, longest_row, cost)
-    return np.linalg.eigh(covariance).eigenvectors[:, : -rank - 1 : -1]
+    return eigenpairs(covariance).vectors[:, : -rank - 1 : -1]

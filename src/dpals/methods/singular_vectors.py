@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import svds
 
+from dpals.public.spectra import signs
 from dpals.public.starting_points import random_factors
 
 Doubles = NDArray[np.float64]
@@ -13,7 +14,8 @@ Doubles = NDArray[np.float64]
 def top_right_vectors(matrix: csr_matrix, number: int) -> tuple[Doubles, Doubles]:
     """The largest singular values, largest first, and the right singular vectors that go with them, as columns.
 
-    There are at most as many as the matrix has rows and columns. Of zeros they are any vectors.
+    The entry of a vector that is farthest from zero is positive. There are at most as many as the matrix has rows and
+    columns. Of zeros they are any vectors.
 
     Examples
     --------
@@ -32,4 +34,5 @@ def top_right_vectors(matrix: csr_matrix, number: int) -> tuple[Doubles, Doubles
     else:
         _, values, rows = svds(matrix, k=number, v0=random_factors(shorter, 1, seed=0)[:, 0])
     order = np.argsort(-values)[:number]
-    return values[order], rows[order].T
+    vectors = rows[order].T
+    return values[order], vectors * signs(vectors)

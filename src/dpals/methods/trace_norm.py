@@ -12,6 +12,7 @@ from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, chec
 from dpals.methods.estimator import Estimator, needs_ratings
 from dpals.model import FactorModel
 from dpals.private.centering import per_entry, user_offsets
+from dpals.public.spectra import orthonormal_basis, signs
 from dpals.public.starting_points import random_factors
 from dpals.ratings import Ratings
 
@@ -125,7 +126,7 @@ class TraceNorm(Estimator):
     def _soft_impute(self, ratings: Ratings, targets: Doubles) -> Iterator[Doubles]:
         """Item factors V sqrt(D) after each step, where U D V^T is the solution so far."""
         shape = (ratings.n_users, ratings.n_items)
-        left, right = np.zeros((shape[0], self.rank)), np.linalg.qr(random_factors(shape[1], self.rank, self.seed)).Q
+        left, right = np.zeros((shape[0], self.rank)), orthonormal_basis(random_factors(shape[1], self.rank, self.seed))
         values = np.zeros(self.rank)
         falling = np.geomspace(self.first_penalty, 1.0, -(-self.steps // 2))
         for step in range(self.steps):
@@ -138,9 +139,10 @@ class TraceNorm(Estimator):
             )
             sparse = csr_matrix((targets - fitted, ratings.indices, ratings.indptr), shape=shape)
             # The filled matrix is sparse + left diag(values) right^T.
-            basis = np.linalg.qr(sparse @ right + left * values).Q
+            basis = orthonormal_basis(sparse @ right + left * values)
             projected = (sparse.T @ basis).T + (basis.T @ (left * values)) @ right.T
             small, values, right_rows = np.linalg.svd(projected, full_matrices=False)
-            left, right = basis @ small, right_rows.T
+            chosen = signs(right_rows.T)
+            left, right = basis @ (small * chosen), right_rows.T * chosen
             values = np.maximum(values - penalty, 0.0)
             yield right * np.sqrt(values)

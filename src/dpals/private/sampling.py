@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dpals.kernels.elementary import powers
 from dpals.kernels.hashing import hashed_uniform, id_hashes
 from dpals.kernels.rows import entry_norms, scale_rows
 from dpals.ratings import Ratings
@@ -45,7 +46,7 @@ def least_counted(ratings: Ratings, counts: NDArray[np.float64], at_most: int) -
 
 def adaptive_weights(ratings: Ratings, popularity: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
     """Weights in proportion to popularity^-exponent, with squares that add up to 1 for each user."""
-    return unit_weights(ratings, np.maximum(popularity, 1.0) ** -exponent)
+    return unit_weights(ratings, powers(np.maximum(popularity, 1.0), -exponent))
 
 
 def unit_weights(ratings: Ratings, item_weights: NDArray[np.float64]) -> NDArray[np.float64]:

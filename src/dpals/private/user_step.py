@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from dpals.kernels.choices import solve_choices
+from dpals.kernels.elementary import logistic, powers
 from dpals.kernels.half_step import solve_rows
 from dpals.kernels.quadrature import NODE_SHARES, NODES
 from dpals.kernels.rows import entry_products, row_norms
@@ -60,7 +60,7 @@ class UserProblem:
     ) -> Floats:
         """One vector per user; zero for users without ratings. Inverses are as in `solve_rows`."""
         counts = np.diff(ratings.indptr)
-        ridges = (self.ridge * np.maximum(counts, 1) ** self.exponent).astype(np.float32)
+        ridges = (self.ridge * powers(np.maximum(counts, 1), self.exponent)).astype(np.float32)
         return solve_rows(
             ratings.indptr,
             ratings.indices,
@@ -106,7 +106,7 @@ class ChoiceProblem:
     def of(cls, factors: Floats, offsets: Floats) -> "ChoiceProblem":
         """With the most popular items considered, those that make up 19 of 20 choices."""
         leanings = row_norms(factors)[:, None] * NODES
-        chances = expit(offsets.astype(np.float64)[:, None] + leanings) @ NODE_SHARES  # means over normal x
+        chances = (logistic(offsets[:, None] + leanings) * NODE_SHARES).sum(axis=1)  # means over normal x
         order = np.argsort(-chances, kind="stable")
         needed = np.searchsorted(np.cumsum(chances[order]), _CONSIDERED * chances.sum()) + 1
         considered = np.zeros(len(chances), bool)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.public.spectra import Eigenpairs, eigenpairs
+
 Doubles = NDArray[np.float64]
 
 _MOST_EXPLAINED = 0.8
@@ -52,10 +54,7 @@ class Evidence:
         self.precision = inverse @ self.precision @ inverse
 
     def spread(self, typical: float) -> Doubles:
-        """The covariance of the v_j that the evidence shows, beyond what noise alone would.
-
-        Items count by how well they are known, with `typical` for the variance of a coordinate; eigenvalues are at
-        least a thousandth of it.
+        """The covariance of the v_j that the evidence shows, beyond what noise alone would: see `main_directions`.
 
         Examples
         --------
@@ -63,6 +62,17 @@ class Evidence:
         >>> known.add(np.array([[20.0], [-20.0], [20.0], [-20.0]]), np.eye(1), noise=1.0)
         >>> known.spread(typical=1.0).round(2)
         array([[3.99]])
+        """
+        values, vectors = self.main_directions(typical)
+        result: Doubles = (vectors * values) @ vectors.T
+        return result
+
+    def main_directions(self, typical: float) -> Eigenpairs:
+        """Eigenvalues and eigenvectors of this covariance.
+
+        Items count by how well they are known, with `typical` for the variance of a coordinate; eigenvalues are at
+        least a thousandth of it. The directions are those from before the eigenvalues are cut to that: of equal ones
+        any basis would do, and which one it is would be left to rounding.
         """
         rank = len(self.precision)
         noise = np.linalg.inv(self.precision)  # of an item of weight 1
@@ -72,9 +82,8 @@ class Evidence:
         trust = np.where(self.weights > 0, 1 / (variances + typical) ** 2, 0.0)
         trust /= max(float(trust.sum()), 1e-300)
         covariance = measured.T @ (trust[:, None] * measured) - noise * float(np.sum(trust / squares))
-        values, vectors = np.linalg.eigh(covariance)
-        result: Doubles = (vectors * np.maximum(values, 1e-3 * typical)) @ vectors.T
-        return result
+        values, vectors = eigenpairs(covariance)
+        return Eigenpairs(np.maximum(values, 1e-3 * typical), vectors)
 
     def posterior(self, prior: Doubles, features: Doubles | None = None) -> Doubles:
         """Best guess at the vectors, if they have mean 0 and this covariance before any release.

@@ -117,7 +117,7 @@ def shared_features(moments: Doubles, weights: Doubles, noise: float) -> tuple[D
     around = moments - weights[:, None] * (moments.sum(axis=0) / max(float(weights.sum()), 1e-9))
     evidence = Evidence.none(weights, moments.shape[1])
     evidence.add(around, np.eye(moments.shape[1]), noise)
-    values, vectors = np.linalg.eigh(evidence.spread(_TYPICAL_DIFFERENCE**2))
+    values, vectors = evidence.main_directions(_TYPICAL_DIFFERENCE**2)
     values, vectors = values[::-1], vectors[:, ::-1]
     safe = np.maximum(weights, 1e-9)[:, None]
     seen = np.where(weights[:, None] > 0, around / safe, 0.0)

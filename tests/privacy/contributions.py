@@ -1,0 +1,84 @@
+"""What users contribute, written to a file: run by test_processors.py for several types of processors.
+
+Arrays are made by generators of NumPy, whose bits do not depend on the processor either: integers and uniform numbers.
+"""
+
+import sys
+
+import numpy as np
+
+import dpals
+from dpals.private.gradients import offer_of_gradients
+from dpals.private.pooled import Bounds, Participants
+from dpals.private.replay import Replay, ReplayProblem
+from dpals.private.sampling import adaptive_weights
+from dpals.private.scoring import offer_of_gains
+from dpals.private.user_step import ChoiceProblem, UserProblem
+
+RANKS = (4, 12, 32, 40)
+N_ITEMS = 2500
+COUNTS = [*range(1, 70), 127, 128, 129, 500, 1000, 2400]
+
+
+def people(seed, implicit):
+    rng = np.random.default_rng(seed)
+    users = np.repeat(np.arange(len(COUNTS)), COUNTS)
+    items = np.concatenate([rng.choice(N_ITEMS, count, replace=False) for count in COUNTS])
+    rated = {} if implicit else {"values": rng.integers(1, 11, len(items)) / 2, "rating_range": (0.5, 5)}
+    return dpals.Ratings.from_arrays(users, items, **rated, catalogue=np.arange(N_ITEMS))
+
+
+def numbers(rng, *shape):
+    return (rng.uniform(-1, 1, shape) * 0.6).astype(np.float32)
+
+
+def problem_of(rng, rank, implicit):
+    factors, offsets = numbers(rng, N_ITEMS, rank), numbers(rng, N_ITEMS)
+    if implicit:
+        return ChoiceProblem.of(factors, offsets - np.float32(4))
+    base = np.zeros((rank + 1, rank + 1), np.float32)
+    base[rank, rank] = 3
+    features = np.column_stack([factors, np.ones(N_ITEMS, np.float32)])
+    return UserProblem(features, offsets, ridge=0.4, exponent=0.7, base=base, ridged=rank)
+
+
+def parts(name, offer):
+    yield f"{name}, coefficients", offer.coefficients
+    if offer.vectors is not None:
+        yield f"{name}, vectors", offer.vectors
+
+
+def contributions(implicit):
+    ratings, hidden, rng = people(0, implicit), people(1, implicit), np.random.default_rng(2)
+    everyone = Participants.of(ratings, rng.uniform(0.1, 1, N_ITEMS), 20.0)
+    yield from parts("weights", everyone.offer_of_weights())
+    yield from parts("breadths", everyone.offer_of_breadths())
+    yield "activity", everyone.offer_of_activity(40).pattern.items
+    yield "adaptive weights", adaptive_weights(ratings, rng.uniform(0, 100, N_ITEMS), 0.3)
+    for rank in RANKS:
+        company = everyone.company(numbers(rng, N_ITEMS, rank).astype(np.float64))
+        yield from parts(f"rank {rank}, spread", everyone.offer_of_spread(company, 1.0))
+        yield from parts(f"rank {rank}, directions", everyone.offer_of_directions(company))
+        problem = problem_of(rng, rank, implicit)
+        offers = everyone.step_offers(problem, rank, 1.6, Bounds(0.5, 2.0, 0.3 * rank**0.5))
+        for name, offer in offers._asdict().items():
+            yield from parts(f"rank {rank}, {name}", offer)
+        sides = problem.solve(ratings), problem.features
+        yield from parts(f"rank {rank}, gains", offer_of_gains(*sides, ratings, hidden))
+        if not implicit:
+            yield from parts(f"rank {rank}, gradients", offer_of_gradients(ratings, problem, rank, 2.0))
+            steps = Replay(rng.uniform(0, 1, rank), rng.uniform(0.5, 1, rank), clip=3.0)
+            considered = rng.uniform(size=N_ITEMS) < 0.9
+            replayed = ReplayProblem(problem.features, problem.offsets, considered, steps, 5.0).replayed(ratings)
+            yield from zip((f"rank {rank}, replayed", f"rank {rank}, residuals"), replayed, strict=True)
+
+
+if __name__ == "__main__":
+    np.savez(
+        sys.argv[1],
+        **{
+            f"{kind}, {name}": array
+            for kind in ("ratings", "choices")
+            for name, array in contributions(kind == "choices")
+        },
+    )
