@@ -207,7 +207,9 @@ def rating_text(dice: Random, person: Person, limits: Range) -> str:
     if person.ratings == "long" or near_one:
         return _near_midpoint(dice, 0.5 if high <= 1 else 1.0)
     if person.ratings == "edge":
-        inside = ["-0.0", "0", "-0.0", "0", "1e-320", "-1e-46", "1e-45", "0.1", "16777217", "3e38", "1e-400"]
+        if low <= 0 <= high and dice.random() < 0.7:
+            return dice.choice(["-0.0", "0"])
+        inside = ["1e-320", "-1e-46", "1e-45", "0.1", "16777217", "3e38", "1e-400"]
         return dice.choice([text for text in inside if low <= float(text) <= high] or [repr(low), repr(high)])
     value = round(max(low, -10.0) + dice.random() * (min(high, 10.0) - max(low, -10.0)), dice.choice([0, 1, 1, 2, 17]))
     text = repr(min(max(value, low), high))
