@@ -17,6 +17,7 @@ from dpals.audit.report import Check, Level
 from dpals.audit.resume_drills import resume_breaches, written_about
 from dpals.audit.search_replay import search_leaks, telling_seed
 from dpals.audit.serving import mixed_up
+from dpals.audit.way_in import Findings, neighbours_read, neighbours_trained
 from dpals.methods.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
 
@@ -29,6 +30,7 @@ _CROWDS = (  # people, items, the share of them that the most active people have
 )
 _DELTAS = (0.29, 0.03)  # between one, or a tenth, over four people and over three
 _SHOWN = 3
+_READ_FOR_EACH = 50  # pairs of files to read for each of the people
 _QUESTIONS = {
     neighbours.BOUND: "no user moves a release by more than its bound",
     neighbours.RECORD: "number, shape, bound, noise and cost of releases do not depend on who is there",
@@ -69,6 +71,7 @@ def audit_replay(estimator: PrivateEstimator, implicit: bool = False, people: in
         *_book_checks(estimator, runs, rows),
         *_drill_checks(runs),
         _check("what a user is served depends on nobody else", mixed_up(runs.loud.model, rows), "alone and together"),
+        *_way_in_checks(runs, n_items, implicit, people),
     ]
     if isinstance(estimator, PrivateSearch):
         leaks = search_leaks(estimator, rows, runs.rich.estimator.insecure_seed)
@@ -127,6 +130,21 @@ def _crowd_check(richer: PrivateEstimator, n_items: int, implicit: bool) -> Chec
         problems += _of_parts(richer, crowd, threads)
     scope = " and ".join(f"{people:,} people with {items:,} items" for people, items, _, _ in _CROWDS)
     return _check("crowds add what their parts add", problems, scope)
+
+
+def _way_in_checks(runs: _Runs, n_items: int, implicit: bool, people: int) -> list[Check]:
+    """Rows on their way in, and what is released of them."""
+    seed = runs.rich.estimator.insecure_seed
+    read = neighbours_read(_READ_FOR_EACH * people)
+    trained = neighbours_trained(runs.richer, implicit, n_items, people, seed)
+    return [
+        _way_in_check("nobody's rows decide how another's are read: neighbouring files, frames and matrices", read),
+        _way_in_check("releases from neighbouring files move by at most their bound", trained),
+    ]
+
+
+def _way_in_check(question: str, findings: Findings) -> Check:
+    return _check(question, findings.problems, findings.scope)
 
 
 def _book_checks(estimator: PrivateEstimator, runs: _Runs, rows: Rows) -> list[Check]:

@@ -1,0 +1,110 @@
+"""The promise from the file on: nobody's rows decide how another's are read, served or released."""
+
+import json
+from random import Random
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from tests.privacy.test_methods import IMPLICIT, METHODS
+from tests.small_models import model_of
+
+from dpals.audit.data import few_people, fitting, odd_people
+from dpals.audit.odd_files import FORMATS, declared_for, text_file
+from dpals.audit.odd_frames import makers
+from dpals.audit.search_replay import telling_seed
+from dpals.audit.way_in import neighbours_read, neighbours_trained
+from dpals.cli.recommend import command as recommend
+from dpals.errors import InputError
+from dpals.methods.private_search import PrivateSearch
+
+EVERY_METHOD = [*((False, name) for name in METHODS), *((True, name) for name in IMPLICIT)]
+_HISTORY = next(form for form in FORMATS if form.in_parts)
+
+
+def read_alike(pairs, seed):
+    """Nothing differs, and every kind of input has its share of the pairs."""
+    findings = neighbours_read(pairs, seed)
+    print(findings.scope)
+    assert findings.problems == []
+    assert findings.compared.total() >= pairs
+    kinds = list(makers())
+    assert len(kinds) == 21
+    for kind in kinds:
+        assert findings.compared[kind] >= pairs // len(kinds) // 2
+        assert findings.refused[kind] <= findings.compared[kind] / 2
+
+
+def test_everyone_else_is_read_alike_in_a_thousand_neighbouring_inputs():
+    read_alike(1_200, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_everyone_else_is_read_alike_in_many_neighbouring_inputs(seed):
+    read_alike(5_000, seed)
+
+
+def released_alike(implicit, name, pairs, seed):
+    method = (IMPLICIT if implicit else METHODS)[name]
+    n_items = fitting(method, lambda size: few_people(size, implicit).ratings())
+    noise = 1
+    if isinstance(method, PrivateSearch):
+        noise = telling_seed(method, odd_people(16, n_items, implicit).ratings())
+    findings = neighbours_trained(method, implicit, n_items, pairs, noise, seed)
+    print(findings.scope)
+    assert findings.problems == []
+    assert findings.compared.total() >= pairs
+
+
+@pytest.mark.parametrize(("implicit", "name"), EVERY_METHOD)
+def test_releases_from_neighbouring_inputs_move_by_at_most_their_bound(implicit, name):
+    released_alike(implicit, name, pairs=5, seed=EVERY_METHOD.index((implicit, name)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("implicit", "name"), EVERY_METHOD)
+def test_releases_from_many_neighbouring_inputs_move_by_at_most_their_bound(implicit, name):
+    released_alike(implicit, name, pairs=100, seed=1_000)
+
+
+def served(data, rows, arguments, folder):
+    """The lines that the command writes for the people of these rows, None where it refuses."""
+    try:
+        data.read(rows)  # which writes the file
+    except InputError:
+        return None
+    done = CliRunner().invoke(recommend, [*arguments, "-o", str(folder / "served.jsonl")])
+    assert done.exit_code == 0, done.output
+    lines = (folder / "served.jsonl").read_bytes().decode().split("\n")[:-1]
+    return lines, [json.loads(line)["user"] for line in lines]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_everyone_else_is_served_the_same_lines(seed, tmp_path):
+    dice = Random(seed)
+    said = declared_for(dice, (0.5, 5.0), 12)
+    data = text_file(dice, said, tmp_path, _HISTORY)
+    kind = np.int64 if isinstance(said.catalogue[0], int) else np.dtypes.StringDType()
+    rng = np.random.default_rng(seed)
+    factors, biases = rng.normal(0, 1, (12, 3)).astype(np.float32), rng.normal(0, 1, 12).astype(np.float32)
+    model_of(0, items=np.array(said.catalogue, kind), item_factors=factors, item_biases=biases).save(tmp_path / "model")
+    history = tmp_path / _HISTORY.file
+    arguments = [
+        str(tmp_path / "model"),
+        "--history",
+        str(history),
+        "--ids",
+        said.ids,
+        "--on-bad-rows",
+        said.policy,
+        "-q",
+    ]
+    everyone = served(data, range(len(data.owners)), arguments, tmp_path)
+    compared = 0
+    for person in dict.fromkeys(data.owners):
+        others = served(data, [row for row, owner in enumerate(data.owners) if owner != person], arguments, tmp_path)
+        if everyone is not None and others is not None:
+            assert others[0] == [line for line, user in zip(*everyone, strict=True) if user != person]
+            compared += 1
+    assert compared >= len(set(data.owners)) - 1
