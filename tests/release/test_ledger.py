@@ -192,6 +192,22 @@ def test_tampering_is_detected_and_refused_by_every_call(ledger, path, how):
             call()
 
 
+def test_a_change_that_the_head_follows_is_detected(ledger, path):
+    """The link of the entry that was changed is left as it was."""
+    with sqlite3.connect(path) as connection:
+        triggers = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        connection.executescript("DROP TRIGGER no_update; DROP TRIGGER no_delete;" + TAMPERING["a cost made smaller"])
+        last = GENESIS
+        for number, content in connection.execute("SELECT number, content FROM entries ORDER BY number").fetchall():
+            last = hashlib.sha256(f"{last}\n{number}\n{content}".encode()).hexdigest()
+        connection.execute("UPDATE head SET hash = ?", (last,))
+        for (trigger,) in triggers:
+            connection.execute(trigger)
+    connection.close()
+    with pytest.raises(LedgerDamaged, match="the chain breaks at entry 3"):
+        ledger.verify()
+
+
 def test_removing_the_triggers_is_detected(ledger, path):
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TRIGGER no_update")
