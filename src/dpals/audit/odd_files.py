@@ -170,7 +170,7 @@ def _name(person: Person, integers: bool) -> int | str:
 
 def _line(dice: Random, person: Person, said: Declared, separator: str, roles: list[str], comments: bool) -> str:
     """One line of a person."""
-    item = str(dice.choice(said.catalogue[: 1 + person.n_rows]))
+    item = str(dice.choice(said.catalogue[: 1 + person.n_rows // 2]))
     if dice.random() < person.broken:
         item = dice.choice([item, f"0{item}", "nowhere", "1000000", "", "\u00a0" + item])
     texts = {

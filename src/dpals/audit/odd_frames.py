@@ -73,7 +73,7 @@ def _table(dice: Random, said: Declared, mixed: bool = False) -> _Table:
 
 
 def _row(dice: Random, person: Person, name: Any, said: Declared, time_type: str) -> dict[str, Any]:
-    item: Any = dice.choice(said.catalogue[: 1 + person.n_rows])
+    item: Any = dice.choice(said.catalogue[: 1 + person.n_rows // 2])
     rating: float | None = float(rating_text(dice, replace(person, broken=0.0), said.limits or RANGES[0]))
     if dice.random() < person.broken:
         item = dice.choice([item, None, 10**6 if isinstance(item, int) else "nowhere"])

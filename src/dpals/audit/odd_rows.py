@@ -178,7 +178,7 @@ def _person(dice: Random, pools: list[tuple[str, ...]], clean: bool) -> Person:
     return Person(
         name,
         tuple(name if kind == "as it is" else _padded(dice, name) for kind in dice.choice(_MANNERS)),
-        dice.choice(["plain", "plain", "long", "exponent", "padded", "edge"]),
+        dice.choice(["plain", "plain", "long", "exponent", "padded", "edge", "edge"]),
         dice.choice(["seconds", *["nanoseconds"] * 3, "decimal", "date", "edge", "few"]),
         _number_of_rows(dice),
         broken,
