@@ -8,7 +8,7 @@ import pytest
 import dpals
 from dpals.methods.estimator import note_population
 
-RATINGS = dpals.simulate.movielens_like(n_users=300, n_items=40, mean_ratings=10, seed=1)
+RATINGS = dpals.simulate.movielens_like(n_users=300, n_items=40, mean_ratings=25, seed=1)
 
 
 def test_the_same_people_under_a_new_name_are_warned_of_and_trained_on(tmp_path, caplog):
@@ -38,7 +38,7 @@ def test_ids_are_the_same_people_as_numbers_and_as_text(caplog):
 
 
 def test_a_ledger_that_is_none_is_refused_before_anything_else():
-    with pytest.raises(dpals.InputError, match="ledger must be a dpals.Ledger"):
+    with pytest.raises(dpals.InputError, match=r"ledger must be a dpals\.Ledger"):
         dpals.ItemMean(1.0).fit(RATINGS, ledger="ledger.db")
 
 
