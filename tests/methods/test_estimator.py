@@ -48,3 +48,36 @@ def test_the_statement_of_each_step_counts_the_whole_run(tmp_path):
     method = dpals.PrivateBiases(1.0, 1e-5, steps=2).fit(RATINGS, ledger=ledger, callbacks=[steps.append])
     assert [step.model.privacy.dataset_epsilon for step in steps] == [1.0, 1.0]
     assert steps[0].model.privacy.epsilon < method.privacy.epsilon <= 1.0
+
+
+def test_of_two_fits_at_once_the_second_is_refused_whole_and_the_first_finishes(tmp_path):
+    """The second one begins while the first is between its steps. There is room for one and a half."""
+    ledger, refused = dpals.Ledger(tmp_path / "ledger.db"), []
+    ledger.declare("films", 1.3, 1e-5)
+
+    def meanwhile(_step):
+        with pytest.raises(dpals.PrivacyBudgetExceeded, match="Runs that have not ended hold") as refusal:
+            dpals.PrivateBiases(1.0, 1e-5).fit(RATINGS, ledger=dpals.Ledger(ledger.path), dataset="films")
+        refused.append(refusal)
+
+    first = dpals.PrivateBiases(1.0, 1e-5, steps=2)
+    first.fit(RATINGS, ledger=ledger, dataset="films", callbacks=[meanwhile])
+    assert len(refused) == 2
+    assert ledger.spent("films") == sum(release.cost for release in first.privacy.releases)
+    assert ledger.open_runs() == []
+
+
+@pytest.mark.parametrize("method", [dpals.PrivateBiases, dpals.PooledDPALS])
+def test_a_fit_that_is_broken_off_gives_back_what_it_may(method, tmp_path):
+    ledger = dpals.Ledger(tmp_path / "ledger.db")
+
+    def stop(_step):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        method(1.0, 1e-5).fit(RATINGS, ledger=ledger, callbacks=[stop])
+    spent = sum(entry.cost for entry in ledger.entries() if entry.kind == "spend")
+    whole = dpals.Budget(1.0, 1e-5).cost
+    assert 0 < spent < 0.9 * whole
+    assert ledger.spent("ratings") == (whole if method.adaptive_costs else spent)
+    assert ledger.open_runs() == []

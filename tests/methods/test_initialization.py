@@ -88,6 +88,7 @@ def test_every_release_is_paid_for_within_what_was_given(name, task):
     purposes = {"power": [f"power iteration, step {t}" for t in (1, 2, 3, 4)], "pca": ["covariance of items"]}
     assert [release.purpose for release in door.releases] == purposes[name]
     assert 0.999 * given < door.spent <= given
+    door.close()
     assert door.ledger.spent("ratings") == door.spent
 
 
