@@ -297,6 +297,11 @@ def test_repr_says_what_it_is():
     assert "not private" in repr(model_of(1).with_privacy(seeded))
 
 
+def test_repr_is_never_below_what_was_spent():
+    spent = replace(statement(), epsilon=1.00001, delta=1.00001e-5)
+    assert "epsilon 1.001 at delta 1.001e-05" in repr(model_of(1).with_privacy(spent))
+
+
 def test_log_odds_are_for_implicit_feedback_only():
     with pytest.raises(InputError, match="implicit feedback"):
         FactorModel([1, 2], np.zeros((2, 1)), [0.0, 0.0], 3.0, 1.0, rating_range=(1, 5), log_odds=True)

@@ -482,3 +482,23 @@ def test_a_killed_save_leaves_the_old_model_or_the_new_one(tmp_path):
     means = [model.global_mean for model in models]
     assert means == sorted(means)
     assert set(means) == {1.0, 2.0}
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [{"epsilon": float("nan")}, {"delta": 2}, {"mu": None}, {"releases": [{"purpose": "all"}]}, {"dataset_mu": -1}],
+    ids=str,
+)
+def test_a_model_with_a_hostile_statement_is_refused_with_one_clear_error(saved, hostile):
+    facts = json.loads((saved / "model.json").read_text())
+    put_facts(saved, {**facts, "privacy": {**json.loads(statement().to_json()), **hostile}})
+    with pytest.raises(dpals.InputError, match=r"the model in .* is damaged: this is no privacy statement: "):
+        dpals.load(saved)
+
+
+def test_a_model_whose_release_has_no_noise_is_refused(saved):
+    privacy = json.loads(statement().to_json())
+    privacy["releases"][0]["variance"] = 0
+    put_facts(saved, {**json.loads((saved / "model.json").read_text()), "privacy": privacy})
+    with pytest.raises(dpals.InputError, match="a release must have"):
+        dpals.load(saved)

@@ -99,8 +99,7 @@ def test_a_large_catalogue_does_not_turn_the_features(implicit):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("implicit", [False, True])
-@pytest.mark.parametrize("rank", [12, 40])
+@pytest.mark.parametrize(("rank", "implicit"), [(12, False), (12, True), (40, False)])
 def test_many_users_and_higher_ranks(rank, implicit):
     ratings = data(60_000, 10_000, implicit)
     results = [bits("PooledDPALS", ratings, threads, rank=rank, steps=4) for threads in (1, 2, 4)]

@@ -53,7 +53,7 @@ def test_delta_is_just_above_the_definition(epsilon, target):
 
 @given(log_mu=st.floats(-14.5, 9.0), steps=st.floats(-8.0, 8.0), share=st.floats(0.0, 1.0))
 def test_delta_is_as_close_as_it_says(log_mu, steps, share):
-    """From the smallest mu with a delta of 1e-15 to the largest; `steps` is the distance of the loss from its mean."""
+    """From the smallest mu with a delta of 1e-15 to the largest, some sigmas from the mean of the privacy loss."""
     mu = 10**log_mu
     epsilon = max(mu * (steps + mu / 2), share * mu * min(1.0, mu))
     truth, found = exact_delta(mu, epsilon), accounting.delta(mu, epsilon)

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from dpals.release import chain
 from dpals.release import ledger as ledger_module
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded, cost_of, mu
 from dpals.release.chain import GENESIS, LedgerDamaged
@@ -20,6 +21,12 @@ from dpals.release.ledger import Ledger
 from dpals.release.totals import Total
 
 KILLS = 50
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """On a busy machine a turn may be long in coming: SQLite is not fair to those who wait."""
+    monkeypatch.setitem(ledger_module._OPEN, "timeout", 600)
 
 
 @pytest.fixture
@@ -192,6 +199,22 @@ def test_tampering_is_detected_and_refused_by_every_call(ledger, path, how):
             call()
 
 
+def test_a_change_that_the_head_follows_is_detected(ledger, path):
+    """The link of the entry that was changed is left as it was."""
+    with sqlite3.connect(path) as connection:
+        triggers = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        connection.executescript("DROP TRIGGER no_update; DROP TRIGGER no_delete;" + TAMPERING["a cost made smaller"])
+        last = GENESIS
+        for number, content in connection.execute("SELECT number, content FROM entries ORDER BY number").fetchall():
+            last = hashlib.sha256(f"{last}\n{number}\n{content}".encode()).hexdigest()
+        connection.execute("UPDATE head SET hash = ?", (last,))
+        for (trigger,) in triggers:
+            connection.execute(trigger)
+    connection.close()
+    with pytest.raises(LedgerDamaged, match="the chain breaks at entry 3"):
+        ledger.verify()
+
+
 def test_removing_the_triggers_is_detected(ledger, path):
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TRIGGER no_update")
@@ -246,9 +269,10 @@ def test_threads_share_a_ledger(ledger):
 
 SPENDER = """
 import sys
+from dpals.release import ledger as ledger_module
 from dpals.release.accounting import PrivacyBudgetExceeded
-from dpals.release.ledger import Ledger
-ledger = Ledger(sys.argv[1])
+ledger_module._OPEN["timeout"] = 600
+ledger = ledger_module.Ledger(sys.argv[1])
 done = 0
 try:
     for number in range(int(sys.argv[2])):
@@ -693,7 +717,10 @@ def test_a_trainer_killed_after_any_step_leaves_a_total_that_is_not_too_small(pa
     process.stdin.flush()
     told = [process.stdout.readline().strip() for _ in range(lines)]
     process.kill()
-    told += process.communicate()[0].split()
+    told += process.stdout.read().split()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        pipe.close()
     budget, ledger = Budget(0.5, 1e-6), Ledger(path)
     if "reserved" not in told:
         assert ledger.spent("films") in (0, budget.cost)
@@ -704,4 +731,58 @@ def test_a_trainer_killed_after_any_step_leaves_a_total_that_is_not_too_small(pa
     assert ledger.spent("films") >= told.count("spent") * (budget.cost // 5)
     ledger.end("run")
     assert told.count("spent") <= ledger.spent("films") // (budget.cost // 5) <= told.count("spent") + 1
+    assert ledger.open_runs() == []
+
+
+def trained(ledger, log):
+    """A whole run, which writes down what it may count on."""
+    ledger.note_population("films", range(5))
+    ledger.reserve("films", "training", WHOLE, "run", adaptive=False)
+    os.write(log, b"r")
+    for number in range(3):
+        ledger.spend("films", "counts", WHOLE.cost // 4, receipt=f"run/{number}", run="run")
+        os.write(log, b"s")
+        ledger.publish("films", f"run/{number}", "digest")
+    ledger.end("run")
+    os.write(log, b"e")
+
+
+def killing(when, which):
+    """A double of `chain.append` that ends the process, at once, at the chosen call."""
+    real, calls = chain.append, []
+
+    def append(connection, content):
+        calls.append(1)
+        last = len(calls) == which
+        if last and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(connection, content)
+        if last and when == "after commit":
+            connection.execute("COMMIT")
+        if last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return append
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("when", ["before", "after insert", "after commit"])
+@pytest.mark.parametrize("which", range(1, 11))
+def test_wherever_a_run_is_killed_the_total_is_not_too_small_and_it_can_go_on(path, monkeypatch, which, when):
+    Ledger(path).declare("films", WHOLE.epsilon, WHOLE.delta)
+    log = path.with_name("log")
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr(chain, "append", killing(when, which))
+        trained(Ledger(path), os.open(log, os.O_CREAT | os.O_WRONLY))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    ledger, told = Ledger(path), log.read_bytes()
+    ledger.verify()
+    assert ledger.spent("films") >= told.count(b"s") * (WHOLE.cost // 4)
+    if b"r" in told and b"e" not in told:
+        ended = when == "after commit" and which == 10
+        assert ledger.spent("films") == (3 * (WHOLE.cost // 4) if ended else WHOLE.cost)
+    trained(ledger, os.open(log, os.O_WRONLY))
+    assert ledger.spent("films") == 3 * (WHOLE.cost // 4), "paid once"
     assert ledger.open_runs() == []

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from itertools import compress
 
 import numpy as np
 import polars as pl
@@ -19,8 +20,8 @@ def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: 
     """Split each line of a block at its separators.
 
     Formal guarantee: what becomes of a line depends on that line, the separator and the number of fields alone. A line
-    is plain if it has the right number of separators and no quote, carriage return or other oddity. polars splits
-    plain lines; Python's csv reads the others, one by one. The line itself decides which.
+    is plain if it has the right number of separators, no carriage return or other oddity, and quotes around whole
+    fields only. polars splits plain lines; Python's csv reads the others, one by one. The line itself decides which.
 
     =============================  ========================================================
     blank line                     left out
@@ -46,19 +47,23 @@ def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: 
     >>> split_lines(b'a,1\\n\\n"b,c",2\\n', ",", 2, str, BadRows("error")).rows()
     [('a', '1', 0), ('b,c', '2', 2)]
     """
-    oddities = (b"\r", _BYTE_ORDER_MARK, _STAND_IN if separator == DOUBLE_COLON else b'"')
-    found = [mark for mark in oddities if mark in block]
-    if not found and _all_plain(_joined_again(block, separator), n_fields):
-        return _split_plain(block, separator, n_fields)
-    mark, lines = separator.encode(), block.split(b"\n")[:-1]
-    is_plain = [line.count(mark) == n_fields - 1 and not any(odd in line for odd in found) for line in lines]
-    plain = np.flatnonzero(is_plain)
-    frame = _split_plain(b"".join(lines[at] + b"\n" for at in plain), separator, n_fields)
-    frame = frame.with_columns(line=pl.Series(plain, dtype=pl.Int64))
-    others = [(at, lines[at].decode()) for at in np.flatnonzero(~np.array(is_plain)).tolist()]
+    n_lines = block.count(b"\n")
+    oddities = [odd for odd in (b"\r", _BYTE_ORDER_MARK, _STAND_IN) if odd in block]
+    if not oddities and _all_plain(_joined_again(block, separator), n_fields):
+        frame = _split_plain(block, separator, n_fields)
+    else:
+        mark, lines = separator.encode(), block.split(b"\n")[:-1]
+        is_plain = [line.count(mark) == n_fields - 1 and not any(odd in line for odd in oddities) for line in lines]
+        frame = _split_plain(b"".join(line + b"\n" for line in compress(lines, is_plain)), separator, n_fields)
+        frame = frame.with_columns(line=pl.Series(np.flatnonzero(is_plain), dtype=pl.Int64))
+    if separator != DOUBLE_COLON and b'"' in block:
+        frame = _without_quotes(frame, n_fields)
+    if frame.height == n_lines:
+        return frame
+    lines = block.split(b"\n")
+    others = [(at, lines[at].decode()) for at in np.delete(np.arange(n_lines), frame["line"]).tolist()]
     rows = [(*fields, at) for at, fields in _split_carefully(others, separator, n_fields, place, bad)]
-    careful = pl.DataFrame(rows, schema=frame.schema, orient="row")
-    return pl.concat([frame, careful]).sort("line")
+    return pl.concat([frame, pl.DataFrame(rows, schema=frame.schema, orient="row")]).sort("line")
 
 
 def header_fields(line: str, separator: str, where: str) -> list[str]:
@@ -98,6 +103,16 @@ def _split_plain(block: bytes, separator: str, n_fields: int) -> pl.DataFrame:
     frame = pl.read_csv(joined, has_header=False, separator=chr(byte), quote_char=None, schema=schema)
     assert frame.height == block.count(b"\n")
     return frame.with_columns(line=pl.Series(np.arange(frame.height)))
+
+
+def _without_quotes(frame: pl.DataFrame, n_fields: int) -> pl.DataFrame:
+    """Fields without the quotes around them. Lines that have quotes in another place are left out."""
+    cells = [pl.col(str(at)) for at in range(n_fields)]
+    n_quotes = [cell.str.count_matches('"', literal=True) for cell in cells]
+    enclosed = [cell.str.starts_with('"') & cell.str.ends_with('"') for cell in cells]
+    simple = [(n == 0) | ((n == 2) & whole) for n, whole in zip(n_quotes, enclosed, strict=True)]
+    kept = frame.filter(pl.all_horizontal(is_simple.fill_null(True) for is_simple in simple))
+    return kept.with_columns(cell.str.strip_prefix('"').str.strip_suffix('"') for cell in cells)
 
 
 def _split_carefully(

@@ -56,8 +56,7 @@ def history_parts(
     rows_at_once
         About how many rows to hold in memory; more only where one user has more.
     folder
-        Where temporary files go, into a folder of their own that is removed in the end; the system's folder for such
-        files by default.
+        Where a temporary file without a name goes; the system's folder for such files by default.
     progress
         Is told how many rows have been read, whenever some have.
 

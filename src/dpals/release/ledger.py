@@ -97,17 +97,17 @@ class Ledger:
     def reserve(self, dataset: str, purpose: str, budget: Budget, run: str, adaptive: bool = False) -> None:
         """Set aside, durably, all that a run may cost; or refuse it as a whole.
 
+        ==================================  =====================================================
+        run that has not ended              nothing is written: it has its reservation
+        run that has ended                  reserves again: what it spent counts towards it
+        ==================================  =====================================================
+
         Parameters
         ----------
         run
             A name that no other run has.
         adaptive
             Whether what its releases cost will depend on earlier ones. The whole budget then counts for good.
-
-        ==================================  =====================================================
-        run that has not ended              nothing is written: it has its reservation
-        run that has ended                  reserves again: what it spent counts towards it
-        ==================================  =====================================================
         """
         if not run:
             raise ValueError("a run needs a name")
