@@ -19,6 +19,7 @@ from dpals.release.contribution import Offer, Pattern, Query
 @pytest.fixture(autouse=True)
 def small_crowd(monkeypatch):
     monkeypatch.setattr(replay, "_CROWDS", ((200, 60, 1.0, 1), (20, 150, 1.0, 2)))
+    monkeypatch.setattr(replay, "_READ_FOR_EACH", 1)
 
 
 def failures(method, **arguments):

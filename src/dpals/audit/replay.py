@@ -134,9 +134,11 @@ def _crowd_check(richer: PrivateEstimator, n_items: int, implicit: bool) -> Chec
 
 def _way_in_checks(runs: _Runs, n_items: int, implicit: bool, people: int) -> list[Check]:
     """Rows on their way in, and what is released of them."""
-    seed = runs.rich.estimator.insecure_seed
+    seed, pairs = runs.rich.estimator.insecure_seed, people
+    if isinstance(runs.richer, PrivateSearch):  # which trains many times
+        pairs = people // 3
     read = neighbours_read(_READ_FOR_EACH * people)
-    trained = neighbours_trained(runs.richer, implicit, n_items, people, seed)
+    trained = neighbours_trained(runs.richer, implicit, n_items, pairs, seed)
     return [
         _way_in_check("nobody's rows decide how another's are read: neighbouring files, frames and matrices", read),
         _way_in_check("releases from neighbouring files move by at most their bound", trained),
