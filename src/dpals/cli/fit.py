@@ -223,7 +223,7 @@ class _Run:
         """Say where the ledger knows the people under another name."""
         from dpals.release.ledger import Ledger
 
-        if self.ledger is not None and self.ledger.exists() and not getattr(data, "anonymous", False):
+        if self.ledger is not None and self.ledger.exists() and not data.anonymous:
             Ledger(self.ledger).warn_if_known(self.dataset, data.users.tolist())
 
     def train(self, data: "Ratings", fresh: bool, threads: int | None, progress: bool) -> dict[str, Any]:

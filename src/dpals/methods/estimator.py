@@ -259,7 +259,7 @@ def note_population(ledger: Ledger | None, dataset: str, ratings: Ratings) -> No
         return
     if not isinstance(ledger, Ledger):
         raise InputError(f"ledger must be a dpals.Ledger, for example dpals.Ledger('ledger.db'), not {ledger!r}")
-    if not getattr(ratings, "anonymous", False):
+    if not ratings.anonymous:
         ledger.note_population(dataset, ratings.users.tolist())
 
 
