@@ -243,7 +243,7 @@ class TestText:
             ("NA\nnull\nNaN\n", ["NA", "NaN", "null"]),
             (" a\na\nb\t\n", ["a", "b"]),
             ("\u00a0a\na\n", ["a", "\u00a0a"]),
-            ("a\ufeff\n\ufeffa\na\n", ["a", "a\ufeff", "\ufeffa"]),
+            ("a\ufeff\n\ufeffa\na\n\ufeff\ufeffb\n", ["a", "a\ufeff", "b"]),
             ('"a ""b"", c"\n', ['a "b", c']),
             ('5" disk\n3" disk\n', ['3" disk', '5" disk']),
         ],

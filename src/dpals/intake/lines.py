@@ -13,7 +13,7 @@ from dpals.intake.rows import BadRows
 
 DOUBLE_COLON = "::"
 _STAND_IN = b"\x1f"  # polars wants separators of one byte
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # polars removes it at the start of what it reads, wherever that is in the file
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # polars removes it at the start of what it reads, wherever that is in the file
 
 
 def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: BadRows) -> pl.DataFrame:
@@ -48,7 +48,7 @@ def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: 
     [('a', '1', 0), ('b,c', '2', 2)]
     """
     n_lines = block.count(b"\n")
-    oddities = [odd for odd in (b"\r", _BYTE_ORDER_MARK, _STAND_IN) if odd in block]
+    oddities = [odd for odd in (b"\r", BYTE_ORDER_MARK, _STAND_IN) if odd in block]
     if not oddities and _all_plain(_joined_again(block, separator), n_fields):
         frame = _split_plain(block, separator, n_fields)
     else:

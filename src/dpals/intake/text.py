@@ -1,6 +1,7 @@
 """Text tables: CSV, TSV, semicolons, MovieLens, plain or gzipped, read in blocks of whole lines."""
 
 import gzip
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -14,11 +15,13 @@ from dpals.intake.coding import IdMeaning
 from dpals.intake.columns import Columns, Wanted
 from dpals.intake.formats import text_format
 from dpals.intake.ids import BLANKS, Place
-from dpals.intake.lines import shortened, split_lines
+from dpals.intake.lines import BYTE_ORDER_MARK, shortened, split_lines
 from dpals.intake.numbers import read_ratings_as_text, read_timestamps_as_text
 from dpals.intake.rows import BadRows, Batch
 
 BLOCK_BYTES = 8_000_000
+_MARKS = re.compile(b"^(?:" + BYTE_ORDER_MARK + b")+", re.MULTILINE)
+"""Byte order marks before lines. One begins many files, and in a neighbouring file another line is the first."""
 _NUMBERS: dict[str, tuple[Callable[[pl.Series], tuple[pl.Series, pl.Series]], str]] = {
     "rating": (read_ratings_as_text, "number"),
     "timestamp": (read_timestamps_as_text, "number or date"),
@@ -117,7 +120,7 @@ class TextSource:
             ) from error
 
     def _checked(self, block: bytes, first_line: int) -> bytes:
-        """Return the block with plain newlines and no byte order mark, or raise if it is not UTF-8 text."""
+        """The block with plain newlines and without byte order marks before lines; an error if it is not UTF-8."""
         if b"\0" in block:
             line = first_line + block.count(b"\n", 0, block.index(b"\0"))
             raise InputError(
@@ -132,9 +135,8 @@ class TextSource:
                     f"{self._path}, line {line}: invalid UTF-8 (byte 0x{block[error.start]:02x}). Save the file "
                     "as UTF-8"
                 ) from error
-        if first_line == 1:
-            block = block.removeprefix(b"\xef\xbb\xbf")
-        return block.replace(b"\r\n", b"\n") if b"\r" in block else block
+        block = block.replace(b"\r\n", b"\n") if b"\r" in block else block
+        return _MARKS.sub(b"", block) if BYTE_ORDER_MARK in block else block
 
 
 def _open(path: Path | zipfile.Path) -> Any:
