@@ -13,8 +13,8 @@ from dpals.errors import InputError
 Place = Callable[[int], str]
 """Says where a row is, in words of the place it came from."""
 
-BLANKS = " \t"
-"""Around an id in a text file they do not count."""
+BLANKS = " \t\ufeff"
+"""Around a cell of a text file they do not count: blanks, tabs and byte order marks, wherever in the file they are."""
 _LARGEST = np.iinfo(np.int64).max
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from dpals.errors import InputError
-from dpals.intake.ids import Place, is_missing, row_of_array, typed_series
+from dpals.intake.ids import BLANKS, Place, is_missing, row_of_array, typed_series
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -147,12 +147,13 @@ def _seconds(moment: datetime) -> int:
 def _rating_in(text: str) -> float | None:
     if "_" in text:
         raise ValueError("Python allows 1_000, tables do not")
+    text = text.strip(BLANKS)
     return float(text) if text.strip() else None
 
 
 def _timestamp_in(text: str) -> int | None:
     """The rule for a text: a whole number, a decimal one or an ISO date."""
-    text = text.strip()
+    text = text.strip(BLANKS).strip()
     if not text:
         return None
     try:
