@@ -223,6 +223,15 @@ class TestText:
             "User ids are text."
         )
 
+    def test_line_ends_are_the_same_everywhere(self, tmp_path: Path) -> None:
+        for text in ("user,item\r\nann,a\r\r\nbob,a\r\n", "user,item\r\nbob,a\r\r\nann,a\r"):
+            assert read_ratings(write(tmp_path, text)).users.tolist() == ["ann", "bob"]
+
+    def test_declared_text_may_begin_like_any_file(self, tmp_path: Path) -> None:
+        for first in ("PK", "PAR1"):
+            path = write(tmp_path, f"{first},a\nbob,a\n")
+            assert read_ratings(path, columns=["user", "item"]).users.tolist() == [first, "bob"]
+
     def test_implicit_leaves_out_the_ratings(self, tmp_path: Path) -> None:
         path = write(tmp_path, "user,item,rating\n1,2,bad\n")
         assert read_ratings(path, implicit=True).is_implicit

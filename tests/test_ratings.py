@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import bsr_array, coo_array, csr_array
 from tests.same_ratings import assert_same_arrays
 
 from dpals import InputError, Ratings
@@ -414,6 +414,11 @@ class TestFromCsr:
     def test_errors(self, arguments: dict[str, Any], message: str) -> None:
         with pytest.raises(InputError, match=message):
             Ratings.from_csr(csr_array([[0, 2], [9, 0]]), **arguments)
+
+    def test_blocks_are_refused_because_they_store_zeros_of_others(self) -> None:
+        blocks = bsr_array(np.diag([5.0, 4, 3, 2]), blocksize=(2, 2))
+        with pytest.raises(InputError, match="BSR matrix stores zeros for whole blocks of users"):
+            Ratings.from_csr(blocks, implicit=True)
 
     def test_dense_is_refused(self) -> None:
         with pytest.raises(InputError, match="expected a SciPy sparse matrix of users by items, not ndarray"):

@@ -51,6 +51,12 @@ def test_it_is_the_split_of_the_library(rows, tmp_path):
     assert pl.read_csv(tmp_path / "b.csv")["item"].to_list() == test.items[test.indices].tolist()
 
 
+def test_ids_that_csv_would_change_are_refused(tmp_path):
+    pl.DataFrame({"user": ["7", " 7"] * 50, "item": [*range(100)]}).write_parquet(tmp_path / "all.parquet")
+    refused(run("split", "all.parquet", "a.csv", "b.csv", cwd=tmp_path), "' 7' has blanks around it", ".parquet")
+    assert run("split", "all.parquet", "a.parquet", "b.parquet", cwd=tmp_path).returncode == 0
+
+
 def test_clicks_and_text(tmp_path):
     (tmp_path / "clicks.csv").write_text("user,item\n" + "".join(f"u{n % 9},tea {n}\n" for n in range(200)))
     result = run("split", "clicks.csv", "train.csv", "test.csv", "--quiet", cwd=tmp_path)

@@ -70,6 +70,8 @@ def test_a_rating_is_rounded_twice(text: str) -> None:
         (np.datetime64("1970-01-02"), 86400),
         (2**63, None),
         (float("inf"), None),
+        (2.0**53, None),
+        (2.0**53 - 1, 2**53 - 1),
         (float("nan"), None),
         (None, None),
     ],
@@ -86,3 +88,9 @@ def test_what_is_no_number_is_named(value: Any, convert: Any) -> None:
     for values in ([value], [3, value], [value, 3.5]):
         with pytest.raises(InputError, match=r"row \d .*column 'c': .* is not a number"):
             convert(values, "c")
+
+
+def test_decimal_columns_have_no_times_that_are_not_exact() -> None:
+    """pandas makes decimals of a column with a gap, and nanoseconds then tie."""
+    stamps = np.array([1700000000000000001, np.nan, 5.9, -1.5, -(2.0**60), np.inf])
+    assert timestamp_series(stamps, "t").to_list() == [None, None, 5, -2, None, None]

@@ -553,8 +553,8 @@ class TestPopulation:
     def test_the_same_people_are_remembered_once(self, path):
         ledger = Ledger(path)
         for _ in range(3):
-            ledger.note_population("films", range(1000))
-        assert [len(entry.sketch) for entry in ledger.entries()] == [0, 128]
+            ledger.note_population("films", range(2000))
+        assert [len(entry.sketch) for entry in ledger.entries()] == [0, 1024]
 
     def test_nothing_about_people_leaves_the_file(self, path):
         """Heads of ledgers of the same people differ, and what may be shown of entries has no sketch and no key."""
@@ -629,6 +629,7 @@ class TestFormatOne:
         assert ledger.spent("films") == 1_500
         assert ledger.allowance("films") == WHOLE.cost
         assert ledger.total("films").at(1e-6)[1] == 1e-6
+        assert ledger.total("films").text(1e-6).startswith("at least epsilon ")
         assert ledger.published("broken/1") == "digest"
         assert path.read_bytes() == before
 

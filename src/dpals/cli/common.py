@@ -119,6 +119,8 @@ def write_ratings(ratings: "Ratings", path: Path, mode: int = 0o666) -> None:
     from dpals.files import draft
     from dpals.intake.ids import to_series
 
+    if path.suffix == ".csv":
+        _check_ids_survive(ratings)
     columns = {
         "user": to_series(ratings.users)[ratings.rows],
         "item": to_series(ratings.items)[ratings.indices],
@@ -126,6 +128,16 @@ def write_ratings(ratings: "Ratings", path: Path, mode: int = 0o666) -> None:
     frame = pl.DataFrame(columns if ratings.values is None else {**columns, "rating": ratings.values})
     with draft(path, mode) as place:
         frame.write_csv(place) if path.suffix == ".csv" else frame.write_parquet(place)
+
+
+def _check_ids_survive(ratings: "Ratings") -> None:
+    """Raise where an id would not be the same when it is read from a text file again."""
+    from dpals.errors import InputError
+    from dpals.intake.ids import BLANKS, is_text
+
+    for ids in (ratings.users, ratings.items):
+        if is_text(ids) and (lost := [text for text in ids.tolist() if text != text.strip(BLANKS)]):
+            raise InputError(f"the id {lost[0]!r} has blanks around it, which CSV would lose: write to a .parquet file")
 
 
 @contextmanager

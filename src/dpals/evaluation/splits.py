@@ -1,7 +1,8 @@
 """Splitting ratings into parts to train on and parts to test on, and the usual restrictions before that.
 
 All of it looks at private data without noise: it is for the owner's own evaluation. A hash of seed and ids takes
-every decision that should be random, so that it does not depend on who else is in the data.
+every decision that should be random. So what becomes of a user's ratings does not depend on who else is in the data;
+except in `split_users`, which holds out a given number of users.
 """
 
 from dataclasses import dataclass, replace

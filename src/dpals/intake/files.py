@@ -46,7 +46,7 @@ def read_file(
 
 def open_table(path: Path, wanted: Wanted, ids: Ids = "auto") -> tuple[Source, IdMeaning]:
     """The rows of a file or folder, and what their ids are."""
-    if _is_parquet(path):
+    if _is_parquet(path, is_text=wanted.columns is not None):
         return ParquetSource(path, wanted), "given" if ids == "auto" else ids
     source = TextSource(path, wanted)
     return source, source.ids if ids == "auto" else ids
@@ -101,8 +101,8 @@ def _state(path: Path) -> dict[Path, tuple[int, int, int]] | None:
     return {file: (facts.st_ino, facts.st_size, facts.st_mtime_ns) for file, facts in known.items()}
 
 
-def _is_parquet(path: Path) -> bool:
-    """Tell by the first bytes what a file is, and raise if it is nothing that can be read."""
+def _is_parquet(path: Path, is_text: bool) -> bool:
+    """Tell by the first bytes what a file is, unless it is declared to be text; raise if it cannot be read."""
     if path.is_dir():
         return True
     try:
@@ -112,6 +112,8 @@ def _is_parquet(path: Path) -> bool:
         raise InputError(f"{path}: {error.strerror or error}. Check the path") from error
     if not start:
         raise InputError(f"{path}: the file is empty")
+    if is_text:
+        return False
     if start[:2] == b"PK":
         raise InputError(f"{path}: this is a zip archive or a spreadsheet. Unpack it or save the table as CSV first")
     return start == b"PAR1" or path.suffix in (".parquet", ".pq")

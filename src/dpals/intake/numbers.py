@@ -17,6 +17,8 @@ import polars as pl
 from dpals.errors import InputError
 from dpals.intake.ids import BLANKS, Place, is_missing, row_of_array, typed_series
 
+_EXACT = 2.0**53
+"""From here on a decimal number does not tell a time from the next: it counts as missing."""
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -50,7 +52,8 @@ def timestamp_series(values: Any, column: str, place: Place = row_of_array) -> p
     if series.dtype.is_temporal() and series.dtype not in (pl.Duration, pl.Time):
         return series.dt.epoch("s")
     if series.dtype.is_float():
-        return series.floor().cast(pl.Int64, strict=False)
+        exact = pl.when(series.abs() < _EXACT).then(series.floor())
+        return pl.select(exact).to_series().cast(pl.Int64)
     if not (series.dtype.is_integer() or series.dtype == pl.Null):
         raise InputError(
             f"column {column!r} holds {series.dtype} values, but timestamps are numbers or dates. Convert it first"
@@ -135,7 +138,7 @@ def _timestamp(value: Any) -> int | None:
         number = int(value)
     else:
         exact = _rating(value)
-        number = floor(exact) if isfinite(exact) else 2**63
+        number = floor(exact) if abs(exact) < _EXACT else 2**63
     return number if number in _INT64 else None
 
 

@@ -20,6 +20,8 @@ def from_sparse(
     """Do the work of `Ratings.from_csr`."""
     if not issparse(matrix):
         raise InputError(f"expected a SciPy sparse matrix of users by items, not {type(matrix).__name__}")
+    if getattr(matrix, "format", "") == "bsr":  # its blocks store zeros of one user because of what a neighbour has
+        raise InputError("a BSR matrix stores zeros for whole blocks of users: give matrix.tocoo() without these zeros")
     limits = checked_range(rating_range, has_ratings=not implicit)
     entries: Any = coo_array(cast(Any, matrix))
     columns = {"user": entries.row.astype(np.int32), "item": entries.col.astype(np.int32)}

@@ -22,6 +22,7 @@ from dpals.intake.rows import BadRows, Batch
 BLOCK_BYTES = 8_000_000
 _MARKS = re.compile(b"^(?:" + BYTE_ORDER_MARK + b")+", re.MULTILINE)
 """Byte order marks before lines. One begins many files, and in a neighbouring file another line is the first."""
+_LINE_ENDS = re.compile(rb"\r+\n")
 _NUMBERS: dict[str, tuple[Callable[[pl.Series], tuple[pl.Series, pl.Series]], str]] = {
     "rating": (read_ratings_as_text, "number"),
     "timestamp": (read_timestamps_as_text, "number or date"),
@@ -135,7 +136,7 @@ class TextSource:
                     f"{self._path}, line {line}: invalid UTF-8 (byte 0x{block[error.start]:02x}). Save the file "
                     "as UTF-8"
                 ) from error
-        block = block.replace(b"\r\n", b"\n") if b"\r" in block else block
+        block = _LINE_ENDS.sub(b"\n", block) if b"\r" in block else block
         return _MARKS.sub(b"", block) if BYTE_ORDER_MARK in block else block
 
 

@@ -1,7 +1,7 @@
 """Whether people are known to a ledger under another name.
 
 Costs add up by the name of the data set, and a copy of a file has another name. So the ledger keeps a *sketch* of the
-people of each data set: the 128 smallest keyed hashes of their ids. People who come and go change it a little, new
+people of each data set: the 1024 smallest keyed hashes of their ids. People who come and go change it a little, new
 ratings do not.
 
 **What it tells, and to whom.** The sketch depends on who is in the data, exactly, without noise. It stays in the file
@@ -16,7 +16,8 @@ import heapq
 from collections.abc import Iterable
 from typing import Any
 
-SIZE = 128
+SIZE = 1024
+"""Parts of a known population are noticed if they are larger than about a hundredth of it, and often if smaller."""
 ALIKE = 0.1
 """The share of the smaller population from which on two are taken for the same people."""
 
@@ -29,7 +30,7 @@ def sketch_of(key: bytes, ids: Iterable[Any]) -> Sketch:
     Examples
     --------
     >>> len(sketch_of(b"key", range(1000))), sketch_of(b"key", [3, 1]) == sketch_of(b"key", ["1", "3"])
-    (128, True)
+    (1000, True)
     """
     return tuple(heapq.nsmallest(SIZE, (_keyed(key, id_) for id_ in ids)))
 

@@ -41,7 +41,14 @@ SEEDED_NOISE = (
 )
 
 UNKNOWN_TOTAL = "All runs on this data together: unknown, because no ledger was kept of them."
-TOTAL_CONDITION = "if what each may cost was decided without a look at what the others gave."
+TOTAL_CONDITION = (
+    "if what each may cost was decided without a look at what the others gave, and none was broken off because of what "
+    "it gave."
+)
+TOTAL_PARTIAL = (
+    "Some entries are of an earlier version of dpals, which counted what adaptive runs used, and no searches: the true "
+    "total may be larger."
+)
 
 _FALSE_ALARMS = 0.01
 _LARGEST = 2**128  # more than any integer of a release can be
@@ -73,6 +80,8 @@ class Statement:
         The ledger's head when the statement was made; None for a ledger in memory.
     dataset_seeded
         Whether some of the runs on the data had seeded noise: these promise nothing.
+    dataset_partial
+        Whether an earlier version of dpals wrote some of the ledger: the total is then at least this.
     selection
         How the best of a secret number of tries was chosen, for a search. The guarantee is then epsilon and delta
         alone: it is no Gaussian differential privacy.
@@ -89,6 +98,7 @@ class Statement:
     ledger_head: str | None
     selection: Selection | None = None
     dataset_seeded: bool = False
+    dataset_partial: bool = False
     dataset_epsilon: float | None = None
     dataset_delta: float | None = None
     dataset_searches: tuple[tuple[float, float], ...] = ()
@@ -163,6 +173,8 @@ class Statement:
             return [f"Data set {self.dataset!r}; ledger in memory only, not kept.", UNKNOWN_TOTAL]
         lines = [f"Data set {self.dataset!r}; ledger head {self.ledger_head}."]
         lines.append(f"All runs in this ledger on this data together: {self.together}, {TOTAL_CONDITION}")
+        if self.dataset_partial:
+            lines.append(TOTAL_PARTIAL)
         if self.dataset_seeded:
             lines.append("This is so if their noise were secure. Some of it was seeded: together they are NOT PRIVATE.")
         return lines
@@ -175,7 +187,7 @@ class Statement:
         epsilon, delta = self.dataset_epsilon, self.dataset_delta
         if epsilon is None or delta is None:  # written by an earlier version, which gave mu alone
             epsilon, delta = smallest_epsilon(self.dataset_mu, self.delta), self.delta
-        return rounding.together(epsilon, delta, self.dataset_mu, self.dataset_searches)
+        return rounding.together(epsilon, delta, self.dataset_mu, self.dataset_searches, self.dataset_partial)
 
     def _sections(self) -> list[tuple[str, list[str]]]:
         """Headings and their lines, shared by text and HTML."""
@@ -264,6 +276,7 @@ def together(ledger: Ledger, dataset: str, delta: float) -> dict[str, Any]:
         "dataset_delta": delta,
         "dataset_searches": total.searches,
         "dataset_seeded": total.seeded,
+        "dataset_partial": total.partial,
         "ledger_head": head,
     }
 
@@ -286,7 +299,7 @@ def _conditions(statement: Statement) -> Iterator[tuple[str, bool]]:
         yield "a search has an epsilon and a delta", len(search) == 2 and all(map(_is_number, search))
     for text in (statement.dataset, statement.ledger_head or "", *statement.assumptions):
         yield "names and assumptions must be text", isinstance(text, str)
-    for flag in (statement.is_private, statement.dataset_seeded):
+    for flag in (statement.is_private, statement.dataset_seeded, statement.dataset_partial):
         yield "what is private and what is seeded must be true or false", isinstance(flag, bool)
     for release in statement.releases:
         yield "a release must have a purpose, a shape, a bound, a variance and a step", _is_release(release)

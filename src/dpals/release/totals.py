@@ -87,11 +87,15 @@ class Total:
         Epsilon and delta of each.
     seeded
         Whether some of it had noise from a known seed: it promises nothing.
+    partial
+        Whether an earlier version of dpals wrote some of it, which counted what adaptive runs used, not what they
+        promised, and no searches: the total is at least this.
     """
 
     cost: int = 0
     searches: tuple[tuple[float, float], ...] = ()
     seeded: bool = False
+    partial: bool = False
 
     @property
     def mu(self) -> float:
@@ -151,7 +155,7 @@ class Total:
         >>> Total(cost_of(0.24999)).text(1e-6)
         'epsilon 1.061 at delta 1e-06 (mu 0.25)'
         """
-        return rounding.together(*self.at(delta), self.mu, self.searches)
+        return rounding.together(*self.at(delta), self.mu, self.searches, self.partial)
 
     @property
     def _searched(self) -> tuple[Fraction, Fraction]:
@@ -167,6 +171,7 @@ def total_of(entries: Iterable[Entry], dataset: str) -> Total:
         cost=sum(run.charge for run in runs_of(own)),
         searches=tuple((entry.epsilon, entry.delta) for entry in own if entry.kind == "search"),
         seeded=any(entry.purpose.endswith(SEEDED) for entry in own),
+        partial=any(entry.kind == "spend" and not entry.nonce for entry in own),
     )
 
 
