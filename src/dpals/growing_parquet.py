@@ -81,7 +81,8 @@ class GrowingParquet:
     def _sink(self) -> None:
         try:
             source = register_io_source(self._take, schema=self._schema)
-            source.sink_parquet(self._path, row_group_size=_ROWS_PER_GROUP)
+            with self._path.open("wb") as file:  # given a path, polars may make the file after it has been given up
+                source.sink_parquet(file, row_group_size=_ROWS_PER_GROUP)
         except BaseException as problem:
             self._problem = problem
 

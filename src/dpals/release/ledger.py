@@ -318,7 +318,7 @@ def _check_allowance(entries: list[Entry], entry: Entry) -> None:
     budget = budget_of(entries, dataset)
     grows = after.cost > before.cost or len(after.searches) > len(before.searches)
     if budget is not None and grows and after.cost > after.allowance(budget):
-        held = sum(run.reserved - run.spent for run in runs_of(entries) if run.is_open and run.dataset == dataset)
+        held = sum(run.charge - run.spent for run in runs_of(entries) if run.is_open and run.dataset == dataset)
         raise PrivacyBudgetExceeded(
             f"{entry.purpose!r} would bring what is spent on {dataset!r} to {after.text(budget.delta)}, its budget is "
             f"{rounding.allowed(budget.epsilon, budget.delta)}; nothing was spent or released for it"
