@@ -114,17 +114,6 @@ Columns found: 'userId', 'film', 'stars'
         return Columns(**chosen)
 
 
-def is_usual_name(name: str) -> bool:
-    """Whether a name is one a rating table would have.
-
-    Examples
-    --------
-    >>> is_usual_name("User ID"), is_usual_name("ann")
-    (True, False)
-    """
-    return any(_plain(name) in usual for usual in USUAL_NAMES.values())
-
-
 def _checked_names(names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names) or len(names) < 2:
         raise InputError(

@@ -47,6 +47,7 @@ def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: 
     >>> split_lines(b'a,1\\n\\n"b,c",2\\n', ",", 2, str, BadRows("error")).rows()
     [('a', '1', 0), ('b,c', '2', 2)]
     """
+    lines: list[bytes] = []
     n_lines = block.count(b"\n")
     oddities = [odd for odd in (b"\r", BYTE_ORDER_MARK, _STAND_IN) if odd in block]
     if not oddities and _all_plain(_joined_again(block, separator), n_fields):
@@ -60,7 +61,7 @@ def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: 
         frame = _without_quotes(frame, n_fields)
     if frame.height == n_lines:
         return frame
-    lines = block.split(b"\n")
+    lines = lines or block.split(b"\n")
     others = [(at, lines[at].decode()) for at in np.delete(np.arange(n_lines), frame["line"]).tolist()]
     rows = [(*fields, at) for at, fields in _split_carefully(others, separator, n_fields, place, bad)]
     return pl.concat([frame, pl.DataFrame(rows, schema=frame.schema, orient="row")]).sort("line")
