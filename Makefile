@@ -27,7 +27,7 @@ test: install lint ## lint, types, import contract and all quick tests
 test-slow: install ## tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
-lint: install ## ruff, mypy --strict, the contract between the three rooms
+lint: install ## ruff, mypy --strict, the contract between the three zones
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -21,8 +21,8 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from dpals import simulate
-from dpals.kernels.half_step import in_threads, solve_rows
 from dpals.kernels.item_solve import _eigenpairs, _unpack, _workspaces, solve_psd
+from dpals.kernels.least_squares import in_threads, solve_rows
 
 RANKS = (32, 64, 128)
 TURNS = 5

@@ -75,9 +75,9 @@ def read_one(path: str) -> dict[str, float]:
     """Read a file in this process and measure it."""
     import numba  # noqa: F401
 
-    import dpals.intake.builder
-    import dpals.intake.parquet
-    import dpals.intake.text
+    import dpals.data.build
+    import dpals.data.parquet
+    import dpals.data.text
 
     before = _status("VmRSS")
     start = time.perf_counter()

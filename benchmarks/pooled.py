@@ -15,9 +15,9 @@ import numpy as np
 
 import dpals
 from dpals.evaluation.splits import liked
-from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.base.estimator import PrivateEstimator
 from dpals.release.contribution import Query
-from dpals.release.mechanism import Door
+from dpals.release.mechanism import Mechanism
 
 RANK = 64
 STEPS = 6
@@ -61,17 +61,17 @@ def _one_step() -> None:
     _warm_up(ratings)
     everything = {"ratings_per_user": int(np.diff(ratings.indptr).max()), "frequent_fraction": 1.0}
     ends: list[float] = []
-    release = Door.release
+    release = Mechanism.release
 
-    def timed(door: Door, query: Query, *rest: Any) -> Any:
-        released = release(door, query, *rest)
+    def timed(mechanism: Mechanism, query: Query, *rest: Any) -> Any:
+        released = release(mechanism, query, *rest)
         if query.purpose.startswith("right-hand sides, step"):
             ends.append(time.perf_counter())
         return released
 
     def seconds(make: type[PrivateEstimator], **settings: Any) -> float:
         ends.clear()
-        with patch.object(Door, "release", timed):
+        with patch.object(Mechanism, "release", timed):
             make(1.0, rank=RANK, steps=STEPS, insecure_seed=1, **settings).fit(ratings)  # type: ignore[call-arg]
         return float(np.median(np.diff(ends)))
 

@@ -16,7 +16,7 @@ import dpals
 from dpals.evaluation.metrics import recall_at_k
 from dpals.evaluation.splits import UserSplit, liked, split_entries, split_users
 from dpals.experiments.settings import make, settings_for
-from dpals.methods.estimator import Estimator
+from dpals.methods.base.estimator import Estimator
 from scores import read_ml1m, show, test_rmse
 
 SEEDS = (1, 2, 3)

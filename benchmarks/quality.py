@@ -14,7 +14,7 @@ import dpals
 from dpals.evaluation.metrics import rmse
 from dpals.evaluation.splits import split_entries
 from dpals.experiments.settings import make, settings_for
-from dpals.methods.estimator import Estimator
+from dpals.methods.base.estimator import Estimator
 from scores import show, test_rmse
 
 SEEDS = (1, 2, 3)

@@ -5,7 +5,7 @@ import numpy as np
 import dpals
 from dpals.evaluation.metrics import rmse
 from dpals.evaluation.splits import pairs
-from dpals.methods.estimator import Estimator
+from dpals.methods.base.estimator import Estimator
 
 
 def read_ml1m() -> dpals.Ratings | None:

@@ -4,10 +4,10 @@ import numpy as np
 from scipy.sparse import coo_array
 
 import dpals
-from dpals.model import FactorModel
-from dpals.release.contribution import Offer, Pattern, Query
-from dpals.release.mechanism import Door
-from dpals.release.statement import Statement
+from dpals.model.factor_model import FactorModel
+from dpals.release.contribution import Contribution, Pattern, Query
+from dpals.release.mechanism import Mechanism
+from dpals.statement.record import Statement
 
 N_USERS, N_ITEMS, RANK = 25, 14, 3
 RANGE = (0.5, 5.0)
@@ -46,7 +46,7 @@ def model_of(seed, **changes):
 
 
 def statement():
-    door = Door(dpals.Budget(1.0, 1e-5))
-    offer = Offer(Pattern.one_item(4), np.ones(4))
-    door.release(Query("a count", 1, 1.0), offer, door.budget.split(1)[0])
-    return Statement.of(door, ("Ünïcode assumption",))
+    mechanism = Mechanism(dpals.Budget(1.0, 1e-5))
+    contribution = Contribution(Pattern.one_item(4), np.ones(4))
+    mechanism.release(Query("a count", 1, 1.0), contribution, mechanism.budget.split(1)[0])
+    return Statement.of(mechanism, ("Ünïcode assumption",))

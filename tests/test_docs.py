@@ -73,7 +73,7 @@ def desk(tmp_path: Path, example: pl.DataFrame, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def no_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulated ratings in place of MovieLens, which cannot be shipped; tests/datasets is about the real loading."""
+    """Simulated ratings in place of MovieLens; tests/data/datasets is about the real loading."""
 
     def load(*_: object, **__: object) -> dpals.Ratings:
         return dpals.simulate.movielens_like(n_users=2_000, n_items=60, mean_ratings=25)

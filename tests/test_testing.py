@@ -1,14 +1,14 @@
-"""Methods that someone writes on top of the door, sound ones and broken ones."""
+"""Methods that someone writes on top of the mechanism, sound ones and broken ones."""
 
 import numpy as np
 import pytest
 
 import dpals
-from dpals.methods.estimator import PrivateEstimator
-from dpals.model import FactorModel
+from dpals.methods.base.estimator import PrivateEstimator
+from dpals.model.factor_model import FactorModel
 from dpals.release.accounting import Budget
-from dpals.release.contribution import Offer, Pattern, Query
-from dpals.release.mechanism import Door
+from dpals.release.contribution import Contribution, Pattern, Query
+from dpals.release.mechanism import Mechanism
 from dpals.testing import assert_private
 
 
@@ -24,22 +24,22 @@ class Counts(PrivateEstimator):
         counts = np.diff(ratings.indptr)
         return np.repeat(1 / np.sqrt(np.maximum(counts, 1)), counts)
 
-    def release(self, ratings, door, cost):
-        offer = Offer(Pattern(ratings.indptr, ratings.indices, ratings.n_items), self.weights(ratings))
-        return door.release(Query("counts", ratings.n_items, bound=1.0), offer, cost)[:, 0]
+    def release(self, ratings, mechanism, cost):
+        contribution = Contribution(Pattern(ratings.indptr, ratings.indices, ratings.n_items), self.weights(ratings))
+        return mechanism.release(Query("counts", ratings.n_items, sensitivity=1.0), contribution, cost)[:, 0]
 
     def model(self, ratings, biases):
         return FactorModel(ratings.items, np.zeros((ratings.n_items, 0)), biases, 0.0, 0.0)
 
-    def _fit(self, ratings, door):
-        return self.model(ratings, self.release(ratings, door, door.budget.cost))
+    def _fit(self, ratings, mechanism):
+        return self.model(ratings, self.release(ratings, mechanism, mechanism.budget.cost))
 
 
 class Shares(Counts):
     """Divides by the number of people, which is private."""
 
-    def _fit(self, ratings, door):
-        return self.model(ratings, self.release(ratings, door, door.budget.cost) / ratings.n_users)
+    def _fit(self, ratings, mechanism):
+        return self.model(ratings, self.release(ratings, mechanism, mechanism.budget.cost) / ratings.n_users)
 
 
 class Normalised(Counts):
@@ -50,10 +50,10 @@ class Normalised(Counts):
 
 
 class Frequent(Counts):
-    """Leaves out items that nobody has, without asking the door."""
+    """Leaves out items that nobody has, without asking the mechanism."""
 
-    def _fit(self, ratings, door):
-        counts = self.release(ratings, door, door.budget.cost)
+    def _fit(self, ratings, mechanism):
+        counts = self.release(ratings, mechanism, mechanism.budget.cost)
         counts[np.bincount(ratings.indices, minlength=ratings.n_items) == 0] = 0.0
         return self.model(ratings, counts)
 
@@ -61,35 +61,35 @@ class Frequent(Counts):
 class Twice(Counts):
     """Takes one of two releases out of the record."""
 
-    def _fit(self, ratings, door):
-        self.release(ratings, door, door.budget.cost // 2)
-        door.releases.clear()
-        return self.model(ratings, self.release(ratings, door, door.budget.cost // 2))
+    def _fit(self, ratings, mechanism):
+        self.release(ratings, mechanism, mechanism.budget.cost // 2)
+        mechanism.releases.clear()
+        return self.model(ratings, self.release(ratings, mechanism, mechanism.budget.cost // 2))
 
 
 class Dear(Counts):
     """Spends more than it may."""
 
-    def _fit(self, ratings, door):
-        self.release(ratings, door, door.budget.cost)
-        return super()._fit(ratings, door)
+    def _fit(self, ratings, mechanism):
+        self.release(ratings, mechanism, mechanism.budget.cost)
+        return super()._fit(ratings, mechanism)
 
 
 class Adaptive(Counts):
     """How many releases there are depends on who is there."""
 
-    def _fit(self, ratings, door):
+    def _fit(self, ratings, mechanism):
         for _ in range(ratings.n_users % 2):
-            self.release(ratings, door, door.budget.cost // 4)
-        return self.model(ratings, self.release(ratings, door, door.budget.cost // 4))
+            self.release(ratings, mechanism, mechanism.budget.cost // 4)
+        return self.model(ratings, self.release(ratings, mechanism, mechanism.budget.cost // 4))
 
 
-class OwnDoor(Counts):
+class OwnMechanism(Counts):
     """Goes another way."""
 
     def fit(self, ratings, **_):
-        door = Door(Budget(self.epsilon, self.delta))
-        self.model_ = self._fit(ratings, door)
+        mechanism = Mechanism(Budget(self.epsilon, self.delta))
+        self.model_ = self._fit(ratings, mechanism)
         return self
 
 
@@ -107,7 +107,7 @@ def test_a_sound_method_passes():
     ("broken", "complaint"),
     [
         (Shares, "failed +the published model depends on the data through releases only"),
-        (Normalised, "failed +what a user offers depends on nobody else"),
+        (Normalised, "failed +what a user contributes depends on nobody else"),
         (Frequent, "failed +the published model depends on the data through releases only"),
         (Twice, "failed +releases, ledger and statement agree"),
         (Dear, r"failed +the method can be trained\s+training ended with PrivacyBudgetExceeded"),
@@ -122,7 +122,7 @@ def test_broken_methods_are_found_out(broken, complaint):
 @pytest.mark.parametrize(
     ("subject", "reason"),
     [
-        (OwnDoor(), "makes a door of its own"),
+        (OwnMechanism(), "makes a mechanism of its own"),
         (Unseeded(), "takes no insecure_seed"),
         (Counts(insecure_seed=3), "is not private, and says so"),
         (dpals.ALS(), "ALS is not private: it promises nothing"),

@@ -7,13 +7,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpals import datasets as datasets
-    from dpals import simulate as simulate
     from dpals import testing as testing
+    from dpals.data import datasets as datasets
+    from dpals.data import simulate as simulate
+    from dpals.data.ratings import Ratings as Ratings
+    from dpals.data.read import read_ratings as read_ratings
     from dpals.errors import InputError as InputError
-    from dpals.io import read_ratings as read_ratings
+    from dpals.ledger.hash_chain import LedgerDamaged as LedgerDamaged
+    from dpals.ledger.ledger import Ledger as Ledger
     from dpals.methods.ada_dpals import AdaDPALS as AdaDPALS
     from dpals.methods.als import ALS as ALS
+    from dpals.methods.base.options import Options as Options
+    from dpals.methods.base.options import Step as Step
     from dpals.methods.biases import PrivateBiases as PrivateBiases
     from dpals.methods.dp_sgd import DPSGD as DPSGD
     from dpals.methods.dp_svd import DPSVD as DPSVD
@@ -22,23 +27,18 @@ if TYPE_CHECKING:
     from dpals.methods.means import GlobalMean as GlobalMean
     from dpals.methods.means import ItemMean as ItemMean
     from dpals.methods.means import UserMean as UserMean
-    from dpals.methods.pooled_dpals import PooledDPALS as PooledDPALS
+    from dpals.methods.pooled.pooled_dpals import PooledDPALS as PooledDPALS
     from dpals.methods.popularity import Popularity as Popularity
     from dpals.methods.private_search import PrivateSearch as PrivateSearch
     from dpals.methods.sgld import SGLD as SGLD
     from dpals.methods.stagewise_als import StagewiseALS as StagewiseALS
     from dpals.methods.trace_norm import TraceNorm as TraceNorm
-    from dpals.model import FactorModel as FactorModel
-    from dpals.model import load as load
-    from dpals.ratings import Ratings as Ratings
+    from dpals.model.factor_model import FactorModel as FactorModel
+    from dpals.model.factor_model import load as load
     from dpals.release import accounting as accounting
     from dpals.release.accounting import Budget as Budget
     from dpals.release.accounting import PrivacyBudgetExceeded as PrivacyBudgetExceeded
-    from dpals.release.chain import LedgerDamaged as LedgerDamaged
-    from dpals.release.ledger import Ledger as Ledger
-    from dpals.release.statement import Statement as Statement
-    from dpals.training import Options as Options
-    from dpals.training import Step as Step
+    from dpals.statement.record import Statement as Statement
 
 __version__ = "0.1.0"
 
@@ -50,30 +50,30 @@ _HOMES = {
     "DPFrankWolfe": "dpals.methods.frank_wolfe",
     "DPSGD": "dpals.methods.dp_sgd",
     "DPSVD": "dpals.methods.dp_svd",
-    "FactorModel": "dpals.model",
+    "FactorModel": "dpals.model.factor_model",
     "GlobalMean": "dpals.methods.means",
     "InputError": "dpals.errors",
     "ItemMean": "dpals.methods.means",
-    "Ledger": "dpals.release.ledger",
-    "LedgerDamaged": "dpals.release.chain",
-    "Options": "dpals.training",
-    "PooledDPALS": "dpals.methods.pooled_dpals",
+    "Ledger": "dpals.ledger.ledger",
+    "LedgerDamaged": "dpals.ledger.hash_chain",
+    "Options": "dpals.methods.base.options",
+    "PooledDPALS": "dpals.methods.pooled.pooled_dpals",
     "Popularity": "dpals.methods.popularity",
     "PrivacyBudgetExceeded": "dpals.release.accounting",
     "PrivateBiases": "dpals.methods.biases",
     "PrivateSearch": "dpals.methods.private_search",
-    "Ratings": "dpals.ratings",
+    "Ratings": "dpals.data.ratings",
     "SGLD": "dpals.methods.sgld",
     "StagewiseALS": "dpals.methods.stagewise_als",
-    "Statement": "dpals.release.statement",
-    "Step": "dpals.training",
+    "Statement": "dpals.statement.record",
+    "Step": "dpals.methods.base.options",
     "TraceNorm": "dpals.methods.trace_norm",
     "UserMean": "dpals.methods.means",
     "accounting": "dpals.release.accounting",
-    "datasets": "dpals.datasets",
-    "load": "dpals.model",
-    "read_ratings": "dpals.io",
-    "simulate": "dpals.simulate",
+    "datasets": "dpals.data.datasets",
+    "load": "dpals.model.factor_model",
+    "read_ratings": "dpals.data.read",
+    "simulate": "dpals.data.simulate",
     "testing": "dpals.testing",
 }
 

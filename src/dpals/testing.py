@@ -1,8 +1,8 @@
-"""For the tests of people who write a private method of their own on top of the door."""
+"""For the tests of people who write a private method of their own on top of the mechanism."""
 
 from collections.abc import Iterable
 
-from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.base.estimator import PrivateEstimator
 
 
 def assert_private(
@@ -17,8 +17,8 @@ def assert_private(
     Parameters
     ----------
     estimator
-        A subclass of `PrivateEstimator` with its settings. It must take ``insecure_seed`` and release through the door
-        that ``_fit`` is given. Copies of it are trained on simulated data.
+        A subclass of `PrivateEstimator` with its settings. It must take ``insecure_seed`` and release through the
+        mechanism that ``_fit`` is given. Copies of it are trained on simulated data.
     implicit
         Whether to give it implicit feedback. By default ratings, where it takes them.
     levels

@@ -10,7 +10,7 @@ from dpals.audit.books import disagreements, forgotten, untrue_conversions
 from dpals.audit.data import odd_people
 from dpals.audit.recording import recorded
 from dpals.release import accounting
-from dpals.release.statement import Statement
+from dpals.statement.record import Statement
 
 RATINGS = odd_people(12, 40, implicit=False).ratings()
 SEARCH = dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, 2.0, tries=3)

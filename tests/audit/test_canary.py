@@ -1,4 +1,4 @@
-"""Canaries reach what is claimed and no more, and plainly broken doors and formulas are noticed."""
+"""Canaries reach what is claimed and no more, and plainly broken mechanisms and formulas are noticed."""
 
 import copy
 import math
@@ -14,9 +14,11 @@ from dpals.audit.canary import audit_canary
 from dpals.audit.crowd import crowd_of, parts_of, scores
 from dpals.audit.data import odd_people
 from dpals.audit.recording import recorded
-from dpals.release import accounting, contribution, mechanism, selection
-from dpals.release.contribution import Grid, Offer, Pattern, Query, on_grid
-from dpals.release.randomness import InsecureSeededStream, rounded_gaussian
+from dpals.release import accounting, selection
+from dpals.release import contribution as contribution_module
+from dpals.release import mechanism as mechanism_module
+from dpals.release.contribution import Contribution, Grid, Pattern, Query, quantize_and_clip
+from dpals.release.noise import InsecureSeededStream, rounded_gaussian
 from dpals.release.selection import tries_of
 from dpals.release.sums import add_exactly, empty_sums
 
@@ -109,12 +111,12 @@ def test_scores_are_normal_as_the_line_between_them_assumes(name):
 )
 def test_what_canaries_add_is_known_and_at_the_bound(query, wide):
     """Against the sums of the real code, without noise."""
-    door = mechanism.Door(accounting.Budget(1.0, 1e-5))
-    nobody = contribution.Offer(contribution.Pattern(np.zeros(1), np.zeros(0), query.n_items), np.zeros(0))
+    mechanism = mechanism_module.Mechanism(accounting.Budget(1.0, 1e-5))
+    nobody = Contribution(Pattern(np.zeros(1), np.zeros(0), query.n_items), np.zeros(0))
     if query.form != "scalar":
         nobody = replace(nobody, vectors=np.zeros((0, query.dimension)))
-    door.release(query, nobody, door.budget.cost)
-    record = door.releases[0]
+    mechanism.release(query, nobody, mechanism.budget.cost)
+    record = mechanism.releases[0]
 
     class Recorded:
         pass
@@ -125,7 +127,7 @@ def test_what_canaries_add_is_known_and_at_the_bound(query, wide):
     asked = replace(query, n_items=crowd.rows)
     grid = Grid.of(asked, record.bound.bit_length() - 1)
     sums = empty_sums(asked)
-    add_exactly(sums, on_grid(crowd.offer, asked, grid), asked)
+    add_exactly(sums, quantize_and_clip(crowd.contribution, asked, grid), asked)
     projections = crowd.projections(sums.astype(float))
     here = projections > 0
     assert here.sum() == 128
@@ -152,7 +154,7 @@ def test_the_same_audit_passes_where_nothing_is_broken(name):
 
 def test_half_the_variance_is_noticed(monkeypatch):
     monkeypatch.setattr(
-        mechanism,
+        mechanism_module,
         "rounded_gaussian",
         lambda source, rows, variance, weights: rounded_gaussian(source, rows, variance // 2, weights),
     )
@@ -161,7 +163,7 @@ def test_half_the_variance_is_noticed(monkeypatch):
 
 
 def test_bounds_that_are_not_enforced_are_noticed(monkeypatch):
-    monkeypatch.setattr(contribution, "_enforce", lambda *_: None)
+    monkeypatch.setattr(contribution_module, "_enforce", lambda *_: None)
     for name in ("counts", "vectors", "a large matrix"):
         assert quicker_audit(name) == "failed", name
 
@@ -178,11 +180,11 @@ def test_too_little_noise_off_the_diagonal_is_noticed(monkeypatch):
 
 
 def test_bounds_recorded_too_small_are_noticed(monkeypatch):
-    class Modest(mechanism.Release):
+    class Modest(mechanism_module.Release):
         def __init__(self, purpose, shape, form, bound, *rest):
             super().__init__(purpose, shape, form, bound // 4, *rest)
 
-    monkeypatch.setattr(mechanism, "Release", Modest)
+    monkeypatch.setattr(mechanism_module, "Release", Modest)
     assert quicker_audit("counts and sums") == "failed"
 
 
@@ -264,14 +266,14 @@ def test_an_epsilon_that_promises_nothing_is_not_worked_out():
     assert search_canary._check_own_loss(statement, tries).verdict == "inconclusive"
 
 
-class Deaf(mechanism.Door):
+class Deaf(mechanism_module.Mechanism):
     """Leaves everyone out."""
 
     def release(self, query, _, cost):
         return super().release(query, (), cost)
 
 
-class Repeating(mechanism.Door):
+class Repeating(mechanism_module.Mechanism):
     """Adds the same noise again and again: two releases together give everyone away."""
 
     def _pay(self, record, receipt):
@@ -279,10 +281,10 @@ class Repeating(mechanism.Door):
         return InsecureSeededStream(5, release=1)
 
 
-@pytest.mark.parametrize("door", [Deaf, Repeating])
-def test_canaries_that_are_not_where_they_should_be_are_no_pass(door):
+@pytest.mark.parametrize("mechanism", [Deaf, Repeating])
+def test_canaries_that_are_not_where_they_should_be_are_no_pass(mechanism):
     class Method(dpals.DPSGD):
-        door_class = door
+        mechanism_class = mechanism
 
     check = by_question(audit_canary(Method(epsilon=4.0), EXPLICIT, runs=QUICKER), "scored as the stated noise says")
     assert check.verdict == "failed"
@@ -290,11 +292,13 @@ def test_canaries_that_are_not_where_they_should_be_are_no_pass(door):
 
 def test_coordinates_of_great_weight_do_not_make_canaries_of_zeros():
     class Heavy(dpals.GlobalMean):
-        def _fit(self, ratings, door):
+        def _fit(self, ratings, mechanism):
             query = Query("weighted", 1, 1.0, "vector", 3, weights=(2**30, 2**29, 2**30))
-            offer = Offer(Pattern.one_item(ratings.n_users), np.ones(ratings.n_users), np.ones((ratings.n_users, 3)))
-            door.release(query, offer, door.budget.cost)
-            return dpals.UserMean()._fit(ratings, door)
+            contribution = Contribution(
+                Pattern.one_item(ratings.n_users), np.ones(ratings.n_users), np.ones((ratings.n_users, 3))
+            )
+            mechanism.release(query, contribution, mechanism.budget.cost)
+            return dpals.UserMean()._fit(ratings, mechanism)
 
     level = audit_canary(Heavy(epsilon=4.0), EXPLICIT, runs=QUICKER)
     assert 0.8 < level.facts["share"] < 1

@@ -1,8 +1,8 @@
 """A sound ledger has nothing to report, and each hole in it is reported."""
 
 from dpals.audit.ledger_drills import ledger_breaches
-from dpals.release import chain, ledger
-from dpals.release.totals import Run
+from dpals.ledger import hash_chain, ledger
+from dpals.ledger.totals import Run
 
 
 def test_a_sound_ledger_passes():
@@ -21,7 +21,7 @@ def test_holes_in_the_ledger_are_reported(monkeypatch):
 
 
 def test_a_ledger_that_looks_at_nothing_is_reported(monkeypatch):
-    monkeypatch.setattr(chain, "read", lambda connection: [])  # noqa: ARG005
+    monkeypatch.setattr(hash_chain, "read", lambda connection: [])  # noqa: ARG005
     found = list(ledger_breaches())
     assert "a ledger in which a cost was changed is trusted" in found
     assert "a ledger in which a cost and the head were changed is trusted" in found
@@ -30,7 +30,7 @@ def test_a_ledger_that_looks_at_nothing_is_reported(monkeypatch):
 
 
 def test_a_chain_of_equal_links_is_reported(monkeypatch):
-    monkeypatch.setattr(chain, "link", lambda *_: "always the same")
+    monkeypatch.setattr(hash_chain, "link", lambda *_: "always the same")
     assert list(ledger_breaches()) == [
         "a ledger that was cut back and written on within a second has the head of before",
         "a ledger in which a cost was changed is trusted",

@@ -53,10 +53,10 @@ def test_sums_that_move_too_far_are_noticed(whole):
 def test_the_last_bit_of_what_another_user_offers_is_noticed(whole):
     other = run(ROWS.users != 3, whole.passages)
     passage = other.passages[-1]
-    coefficients = passage.offers[0].coefficients.copy()
+    coefficients = passage.contributions[0].coefficients.copy()
     coefficients[-1] = np.nextafter(coefficients[-1], np.inf)
-    other.passages[-1] = replace(passage, offers=(replace(passage.offers[0], coefficients=coefficients),))
-    assert kinds(whole, other) == {neighbours.OFFERS}
+    other.passages[-1] = replace(passage, contributions=(replace(passage.contributions[0], coefficients=coefficients),))
+    assert kinds(whole, other) == {neighbours.CONTRIBUTIONS}
 
 
 def test_the_last_bit_of_the_model_and_what_was_found_are_noticed(whole):

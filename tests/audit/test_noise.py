@@ -18,11 +18,12 @@ from dpals.audit.streams import (
     watched_streams,
 )
 from dpals.audit.surprise import enough_for_half_variance
-from dpals.release import mechanism, randomness
+from dpals.release import mechanism as mechanism_module
+from dpals.release import noise as noise_module
 from dpals.release.contribution import Query
-from dpals.release.mechanism import Door
-from dpals.release.randomness import InsecureSeededStream, NoiseStream, rounded_gaussian
-from dpals.release.statement import Statement
+from dpals.release.mechanism import Mechanism
+from dpals.release.noise import InsecureSeededStream, NoiseStream, rounded_gaussian
+from dpals.statement.record import Statement
 
 RATED = odd_people(40, 40, implicit=False).ratings()
 LIKED = odd_people(40, 40, implicit=True).ratings()
@@ -98,21 +99,21 @@ def halve(monkeypatch):
     def too_small(stream, rows, variance, weights):
         return rounded_gaussian(stream, rows, variance // 2, weights)
 
-    monkeypatch.setattr(mechanism, "rounded_gaussian", too_small)
+    monkeypatch.setattr(mechanism_module, "rounded_gaussian", too_small)
 
 
 def halve_one_release(monkeypatch):
     def too_small_for_the_mean(stream, rows, variance, weights):
         return rounded_gaussian(stream, rows, variance // (2 if len(weights) == 2 else 1), weights)
 
-    monkeypatch.setattr(mechanism, "rounded_gaussian", too_small_for_the_mean)
+    monkeypatch.setattr(mechanism_module, "rounded_gaussian", too_small_for_the_mean)
 
 
 def forget_weights(monkeypatch):
     def unweighted(stream, rows, variance, weights):
         return rounded_gaussian(stream, rows, variance, np.where(weights == 2, 4, weights))
 
-    monkeypatch.setattr(mechanism, "rounded_gaussian", unweighted)
+    monkeypatch.setattr(mechanism_module, "rounded_gaussian", unweighted)
 
 
 def think_that_other_weights_are_due(monkeypatch):
@@ -126,7 +127,7 @@ def draw_uniformly(monkeypatch):
         words = stream.words(rows * len(weights)).reshape(rows, -1)
         return np.rint((words / 2.0**64 - 0.5) * np.sqrt(12 * variance / weights)).astype(np.int64)
 
-    monkeypatch.setattr(mechanism, "rounded_gaussian", uniform)
+    monkeypatch.setattr(mechanism_module, "rounded_gaussian", uniform)
 
 
 def cut_tails(monkeypatch):
@@ -134,72 +135,72 @@ def cut_tails(monkeypatch):
         most = (4 * np.sqrt(variance / weights)).astype(np.int64)
         return np.clip(rounded_gaussian(stream, rows, variance, weights), -most, most)
 
-    monkeypatch.setattr(mechanism, "rounded_gaussian", cut)
+    monkeypatch.setattr(mechanism_module, "rounded_gaussian", cut)
 
 
 def drop_low_bits(monkeypatch):
-    monkeypatch.setattr(mechanism, "rounded_gaussian", lambda *arguments: rounded_gaussian(*arguments) & ~3)
+    monkeypatch.setattr(mechanism_module, "rounded_gaussian", lambda *arguments: rounded_gaussian(*arguments) & ~3)
 
 
 def flip_signs(monkeypatch):
-    monkeypatch.setattr(mechanism, "rounded_gaussian", lambda *arguments: abs(rounded_gaussian(*arguments)))
+    monkeypatch.setattr(mechanism_module, "rounded_gaussian", lambda *arguments: abs(rounded_gaussian(*arguments)))
 
 
 def repeat_rows(monkeypatch):
     monkeypatch.setattr(
-        mechanism,
+        mechanism_module,
         "rounded_gaussian",
         lambda stream, rows, *rest: np.repeat(rounded_gaussian(stream, -(-rows // 2), *rest), 2, axis=0)[:rows],
     )
 
 
 def add_to_floats(monkeypatch):
-    def floats(door, query, grid, record, offers, receipt=""):
-        sums = door._exact_sums(query, grid, offers)
-        added = rounded_gaussian(door._pay(record, receipt), len(sums), record.variance, query.coordinate_weights)
+    def floats(mechanism, query, grid, record, contributions, receipt=""):
+        sums = mechanism._exact_sums(query, grid, contributions)
+        added = rounded_gaussian(mechanism._pay(record, receipt), len(sums), record.variance, query.coordinate_weights)
         return (sums * grid.step + added * grid.step) / grid.step
 
-    monkeypatch.setattr(Door, "_draw", floats)
+    monkeypatch.setattr(Mechanism, "_draw", floats)
 
 
 def use_one_stream(monkeypatch):
-    pay = Door._pay
+    pay = Mechanism._pay
 
-    def known(door, *arguments):
-        pay(door, *arguments)
+    def known(mechanism, *arguments):
+        pay(mechanism, *arguments)
         return InsecureSeededStream(0, release=0)
 
-    monkeypatch.setattr(Door, "_pay", known)
+    monkeypatch.setattr(Mechanism, "_pay", known)
 
 
 def share_a_stream(monkeypatch):
-    pay, shared = Door._pay, []
+    pay, shared = Mechanism._pay, []
 
-    def sharing(door, *arguments):
-        shared.append(pay(door, *arguments))
+    def sharing(mechanism, *arguments):
+        shared.append(pay(mechanism, *arguments))
         return shared[0]
 
-    monkeypatch.setattr(Door, "_pay", sharing)
+    monkeypatch.setattr(Mechanism, "_pay", sharing)
 
 
-def seed_every_door(monkeypatch):
-    made = Door.__init__
+def seed_every_mechanism(monkeypatch):
+    made = Mechanism.__init__
 
-    def seeded(door, *arguments, **named):
-        made(door, *arguments, **named)
-        door.insecure_seed = door.insecure_seed or 0
+    def seeded(mechanism, *arguments, **named):
+        made(mechanism, *arguments, **named)
+        mechanism.insecure_seed = mechanism.insecure_seed or 0
 
-    monkeypatch.setattr(Door, "__init__", seeded)
+    monkeypatch.setattr(Mechanism, "__init__", seeded)
 
 
 def draw_before_paying(monkeypatch):
-    pay = Door._pay
+    pay = Mechanism._pay
 
-    def early(door, *arguments):
+    def early(mechanism, *arguments):
         NoiseStream().words(1)
-        return pay(door, *arguments)
+        return pay(mechanism, *arguments)
 
-    monkeypatch.setattr(Door, "_pay", early)
+    monkeypatch.setattr(Mechanism, "_pay", early)
 
 
 def guess(monkeypatch):
@@ -207,18 +208,18 @@ def guess(monkeypatch):
         normal = np.random.default_rng().normal(size=(rows, len(weights)))
         return np.rint(normal * np.sqrt(variance / weights)).astype(np.int64)
 
-    monkeypatch.setattr(mechanism, "rounded_gaussian", known)
+    monkeypatch.setattr(mechanism_module, "rounded_gaussian", known)
 
 
 def draw_words_in_vain(monkeypatch):
     def known(stream, rows, variance, weights):
         return rounded_gaussian(stream, 2 * rows, variance, weights)[rows:]
 
-    monkeypatch.setattr(mechanism, "rounded_gaussian", known)
+    monkeypatch.setattr(mechanism_module, "rounded_gaussian", known)
 
 
 def shorten_keys(monkeypatch):
-    monkeypatch.setattr(randomness, "Cipher", lambda aes, mode: Cipher(algorithms.AES(aes.key[:4] * 8), mode))
+    monkeypatch.setattr(noise_module, "Cipher", lambda aes, mode: Cipher(algorithms.AES(aes.key[:4] * 8), mode))
 
 
 def always_state_privacy(monkeypatch):
@@ -244,7 +245,7 @@ def always_state_privacy(monkeypatch):
         (add_to_floats, dpals.GlobalMean(), "whole steps"),
         (use_one_stream, dpals.GlobalMean(), "used twice"),
         (use_one_stream, dpals.DPFrankWolfe(), "independent"),
-        (seed_every_door, dpals.GlobalMean(), "used twice"),
+        (seed_every_mechanism, dpals.GlobalMean(), "used twice"),
         (draw_before_paying, dpals.GlobalMean(), "pays first"),
         (share_a_stream, dpals.ItemMean(), "pays first"),
         (guess, dpals.ItemMean(), "AES-256"),
@@ -272,17 +273,17 @@ def test_weights_are_those_of_upper_triangles():
     assert due_weights(Query("means", 1, 1.0, "vector", 2, weights=(3, 1))).tolist() == [3, 1]
 
 
-class HalfSure(Door):
+class HalfSure(Mechanism):
     """Half of the noise that it records."""
 
-    def _draw(self, query, grid, record, offers, receipt=""):
-        sums, stream = self._exact_sums(query, grid, offers), self._pay(record, receipt)
+    def _draw(self, query, grid, record, contributions, receipt=""):
+        sums, stream = self._exact_sums(query, grid, contributions), self._pay(record, receipt)
         return sums + rounded_gaussian(stream, len(sums), record.variance // 4, query.coordinate_weights)
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_the_door_that_is_looked_at_is_that_of_the_method():
+def test_the_mechanism_that_is_looked_at_is_that_of_the_method():
     class Method(dpals.GlobalMean):
-        door_class = HalfSure
+        mechanism_class = HalfSure
 
     assert fails(audit_noise(Method(), RATED, samples=6_000), "stated variance")

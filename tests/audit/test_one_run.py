@@ -9,34 +9,34 @@ import dpals
 from dpals.audit.attacks import Promise, canary_ratings, fit_to_each, rated, right_guesses, roc
 from dpals.audit.one_run import audit_one_run
 from dpals.errors import InputError
-from dpals.release.mechanism import Door
-from dpals.release.statement import Statement
+from dpals.release.mechanism import Mechanism
+from dpals.statement.record import Statement
 
 FACTS = {"epsilon_claimed", "epsilon_at_least", "canaries", "guesses", "correct", "auc_members", "auc_reference"}
 FACTS |= {"recognised_at_1_percent", "limit_at_1_percent"}
 
 
-class SilentDoor(Door):
-    """A door that pays for noise and adds none."""
+class SilentMechanism(Mechanism):
+    """A mechanism that pays for noise and adds none."""
 
-    def _draw(self, query, grid, record, offers, receipt=""):
-        sums = self._exact_sums(query, grid, offers)
+    def _draw(self, query, grid, record, contributions, receipt=""):
+        sums = self._exact_sums(query, grid, contributions)
         self._pay(record, receipt)
         return sums
 
 
 class LeakyMeans(dpals.ItemMean):
-    """Publishes exact means of items beside the door, and says nothing of it."""
+    """Publishes exact means of items beside the mechanism, and says nothing of it."""
 
-    def _fit(self, ratings, door):
-        model = super()._fit(ratings, door)
+    def _fit(self, ratings, mechanism):
+        model = super()._fit(ratings, mechanism)
         count = np.bincount(ratings.indices, minlength=ratings.n_items)
         total = np.bincount(ratings.indices, ratings.values - model.global_mean, minlength=ratings.n_items)
         return replace(model, item_biases=total / np.maximum(count, 1))
 
 
 class SilentSGD(dpals.DPSGD):
-    door_class = SilentDoor
+    mechanism_class = SilentMechanism
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_the_copy_is_what_runs(tmp_path):
 
 def test_what_notices_a_mistake_is_reported_and_what_is_not_noticed_fails(monkeypatch):
     monkeypatch.setattr(planted_bugs, "_LEVELS", (1,))
-    (mean,) = (bug for bug in BUGS if bug.name == "a release outside the door")
+    (mean,) = (bug for bug in BUGS if bug.name == "a release outside the mechanism")
     level = audit_planted_bugs(bugs=[mean, Bug("harmless", mean.method, (), (HARMLESS,))])
     sound, caught, survived = level.checks
     assert (sound.verdict, caught.verdict, survived.verdict) == ("passed", "passed", "failed")

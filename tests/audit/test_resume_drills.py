@@ -1,4 +1,4 @@
-"""Runs that can be resumed: nothing to report of a sound door and checkpoint, and each hole is reported."""
+"""Runs that can be resumed: nothing to report of a sound mechanism and checkpoint, and each hole is reported."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,9 @@ import pytest
 import dpals
 from dpals.audit.data import few_people
 from dpals.audit.resume_drills import resume_breaches, written_about
-from dpals.checkpoint import Checkpoint
-from dpals.release import ledger, mechanism
+from dpals.ledger import ledger
+from dpals.ledger.checkpoint import Checkpoint
+from dpals.release import mechanism as mechanism_module
 
 FEW = few_people(40, implicit=False)
 
@@ -22,9 +23,9 @@ def test_sound_runs_pass():
 def test_holes_are_reported(monkeypatch):
     monkeypatch.setattr(ledger, "_check_allowance", lambda *_: None)
     monkeypatch.setattr(ledger.Ledger, "publish", lambda *_: None)
-    monkeypatch.setattr("dpals.checkpoint.remove_drafts", lambda *_: None)
+    monkeypatch.setattr("dpals.ledger.checkpoint.remove_drafts", lambda *_: None)
     assert set(resume_breaches()) == {
-        "numbers leave the door before the ledger knows them",
+        "numbers leave the mechanism before the ledger knows them",
         "numbers that were published and lost are drawn again for free",
         "two tables are published under one spend",
         "a run that can be resumed may exceed the data set's budget",
@@ -33,13 +34,13 @@ def test_holes_are_reported(monkeypatch):
 
 
 def test_numbers_without_noise_on_disk_are_reported(monkeypatch):
-    draw = mechanism.Door._draw
+    draw = mechanism_module.Mechanism._draw
 
-    def kept_too_early(door, query, grid, record, offers, receipt=""):
-        door.keeper.keep(1, record, door._exact_sums(query, grid, offers))
-        return draw(door, query, grid, record, offers, receipt)
+    def kept_too_early(mechanism, query, grid, record, contributions, receipt=""):
+        mechanism.keeper.keep(1, record, mechanism._exact_sums(query, grid, contributions))
+        return draw(mechanism, query, grid, record, contributions, receipt)
 
-    monkeypatch.setattr(mechanism.Door, "_draw", kept_too_early)
+    monkeypatch.setattr(mechanism_module.Mechanism, "_draw", kept_too_early)
     assert "numbers are kept on disk that are not those that are paid for and published" in list(resume_breaches())
 
 

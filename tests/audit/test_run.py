@@ -21,7 +21,7 @@ def test_the_method_itself_stays_as_it_is():
     method = dpals.ItemMean(1.0)
     run_audit(method, levels=[1], quick=True)
     assert "model_" not in vars(method)
-    assert "door_class" not in vars(method)
+    assert "mechanism_class" not in vars(method)
 
 
 def test_data_is_of_the_kind_that_the_method_takes():
@@ -50,9 +50,9 @@ def test_a_method_with_a_large_rank_is_given_enough_items():
 
 def test_what_ends_training_is_a_finding():
     class Dear(dpals.GlobalMean):
-        def _fit(self, ratings, door):
-            super()._fit(ratings, door)
-            return super()._fit(ratings, door)
+        def _fit(self, ratings, mechanism):
+            super()._fit(ratings, mechanism)
+            return super()._fit(ratings, mechanism)
 
     report = run_audit(Dear(1.0), quick=True)
     assert report.verdict == "failed"

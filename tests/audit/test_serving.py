@@ -8,7 +8,7 @@ import pytest
 import dpals
 from dpals.audit.data import odd_people
 from dpals.audit.serving import mixed_up
-from dpals.model import FactorModel
+from dpals.model.factor_model import FactorModel
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from dpals.audit.recording import recorded
 from dpals.audit.streams import check_labels, check_no_reuse, check_processes, other_processes, watched_streams
 from dpals.release.accounting import Budget
 from dpals.release.contribution import Query
-from dpals.release.mechanism import Door
-from dpals.release.randomness import InsecureSeededStream, NoiseStream
+from dpals.release.mechanism import Mechanism
+from dpals.release.noise import InsecureSeededStream, NoiseStream
 
 
 def test_a_search_that_calls_a_known_seed_private_is_noticed():
@@ -44,7 +44,7 @@ def test_keys_that_the_operating_system_did_not_give_are_noticed():
 def test_a_watch_sees_who_paid_and_leaves_nothing_behind():
     before = NoiseStream.words, NoiseStream._start, dpals.Ledger.spend
     with watched_streams() as watch:
-        Door(Budget(1.0, 1e-5)).release(Query("counts", 3, 1.0), (), 2**50)
+        Mechanism(Budget(1.0, 1e-5)).release(Query("counts", 3, 1.0), (), 2**50)
         assert (watch.spends, watch.owed, watch.unpaid, sum(map(len, watch.words))) == (1, 0, 0, 3)
         NoiseStream()
         dpals.Ledger().spend("ratings", "nothing", 1)
@@ -53,7 +53,7 @@ def test_a_watch_sees_who_paid_and_leaves_nothing_behind():
 
 
 BROKEN = """
-import dpals.release.randomness as r
+import dpals.release.noise as r
 r.NoiseStream.__init__ = lambda stream: stream._start(bytes(32))
 r.NoiseStream.words = lambda stream, count: r.np.frombuffer(stream._cipher.update(bytes(8 * count)), "<u8")
 r.os.getpid = lambda: 1
@@ -63,8 +63,8 @@ r.os.getpid = lambda: 1
 @pytest.mark.parametrize(
     ("first", "verdict", "found"),
     [
-        ("", "passed", "0 of them twice; 4 streams and doors used after a fork, 0 of them still worked"),
-        (BROKEN, "failed", "20 of them twice; 4 streams and doors used after a fork, 4 of them still worked"),
+        ("", "passed", "0 of them twice; 4 streams and mechanisms used after a fork, 0 of them still worked"),
+        (BROKEN, "failed", "20 of them twice; 4 streams and mechanisms used after a fork, 4 of them still worked"),
         ("raise SystemExit(1)", "inconclusive", "another process failed"),
     ],
 )

@@ -17,7 +17,7 @@ from dpals.audit.surprise import (
     standardised,
     variance_surprise,
 )
-from dpals.release.randomness import InsecureSeededStream, rounded_gaussian
+from dpals.release.noise import InsecureSeededStream, rounded_gaussian
 
 
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 50.0, 2.0**33])

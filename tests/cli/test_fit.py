@@ -191,7 +191,7 @@ SMALL = ("--set", "rank=4", "--set", "steps=3")
 
 INTERRUPTED = """
 import os, sys
-from dpals.checkpoint import Checkpoint
+from dpals.ledger.checkpoint import Checkpoint
 from dpals.cli import main
 
 how, after = int(sys.argv.pop(1)), int(sys.argv.pop(1))

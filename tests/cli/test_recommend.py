@@ -154,12 +154,12 @@ def test_a_reader_who_has_seen_enough(files):
 
 STOPPED = """
 import os, sys
-import dpals.intake.parts, dpals.intake.runs, dpals.serving
+import dpals.data.streamed_history, dpals.data.external_sort, dpals.model.batch
 from dpals.cli import main
 
 number = int(sys.argv.pop(1))
-dpals.intake.parts.history_parts.__wrapped__.__kwdefaults__["rows_at_once"] = 1_000
-recommended = dpals.serving.recommend_in_blocks
+dpals.data.streamed_history.history_parts.__wrapped__.__kwdefaults__["rows_at_once"] = 1_000
+recommended = dpals.model.batch.recommend_in_blocks
 
 def stopped(*arguments):
     for block in recommended(*arguments):
@@ -167,7 +167,7 @@ def stopped(*arguments):
         print(sorted(os.listdir()), flush=True)
         os.kill(os.getpid(), number)
 
-dpals.serving.recommend_in_blocks = stopped
+dpals.model.batch.recommend_in_blocks = stopped
 main()
 """
 

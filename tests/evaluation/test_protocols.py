@@ -1,7 +1,7 @@
 import pytest
 
 import dpals
-from dpals.datasets.known import KNOWN
+from dpals.data.datasets.known import KNOWN
 from dpals.evaluation.protocols import FRACTIONS, HELD_OUT_SHARE, split
 
 

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 import dpals
+from dpals.data.simulate import movielens_like, paper_synthetic
 from dpals.errors import InputError
 from dpals.evaluation.splits import pairs
 from dpals.experiments import NAMES, find
@@ -19,7 +20,6 @@ from dpals.experiments.initialization import subspace_error
 from dpals.experiments.runner import run, table_of, write
 from dpals.experiments.sample_complexity import GOAL, exponent, users_needed
 from dpals.experiments.tasks import load_ratings
-from dpals.simulate import movielens_like, paper_synthetic
 
 ONLY_SIMULATED = {True: Scale(quick=True, data=("simulated",)), False: Scale(data=("simulated",))}
 

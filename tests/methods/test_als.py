@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 import dpals
 from dpals.evaluation.metrics import recall_at_k, rmse
 from dpals.evaluation.splits import liked, pairs, split_entries, split_users
-from dpals.public.starting_points import random_factors
+from dpals.public.initial_factors import random_factors
 
 GET_ML1M = Path(__file__).parents[3] / "shared" / "data" / "get-ml1m"
 N_USERS, N_ITEMS = 12, 9

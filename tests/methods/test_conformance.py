@@ -9,8 +9,8 @@ import sklearn.base
 
 import dpals
 from dpals.evaluation.splits import keep_users
-from dpals.methods.estimator import Estimator, PrivateEstimator
-from dpals.release.mechanism import Door
+from dpals.methods.base.estimator import Estimator, PrivateEstimator
+from dpals.release.mechanism import Mechanism
 
 SMALL = {"rank": 3, "steps": 2}
 PRIVATE = {
@@ -196,13 +196,13 @@ class TestPrivacy:
         if name in SPENDS_NOTHING:
             pytest.skip("it makes no release to fail after")
 
-        def failing(door, *arguments):
+        def failing(mechanism, *arguments):
             calls.append(1)
-            table = released(door, *arguments)
+            table = released(mechanism, *arguments)
             raise MemoryError(table.shape)
 
-        released = Door._draw
-        monkeypatch.setattr(Door, "_draw", failing)
+        released = Mechanism._draw
+        monkeypatch.setattr(Mechanism, "_draw", failing)
         with pytest.raises(MemoryError):
             make(name).fit(data(implicit), ledger=ledger)
         spends = sum(entry.cost for entry in ledger.entries() if entry.kind == "spend")

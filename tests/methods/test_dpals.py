@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 import dpals
 from dpals.evaluation.metrics import recall_at_k, rmse
 from dpals.evaluation.splits import liked, pairs, split_entries, split_users
-from dpals.public.starting_points import random_factors
+from dpals.public.initial_factors import random_factors
 
 NAN = float("nan")
 BOTH = [dpals.DPALS, dpals.AdaDPALS]

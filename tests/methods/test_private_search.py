@@ -10,8 +10,8 @@ import dpals
 from dpals.methods import private_search
 from dpals.release import selection
 from dpals.release.accounting import mu_of
-from dpals.release.contribution import Offer, Pattern
-from dpals.release.mechanism import Door
+from dpals.release.contribution import Contribution, Pattern
+from dpals.release.mechanism import Mechanism
 from dpals.release.selection import tries_of
 
 RATINGS = dpals.simulate.movielens_like(n_users=1500, n_items=60, mean_ratings=20, seed=3)
@@ -26,28 +26,28 @@ def search(grid=GRID, estimator=None, **changes):
     return dpals.PrivateSearch(estimator or dpals.ItemMean(), grid, **arguments)
 
 
-def doors(monkeypatch):
-    """All doors that a search opens from now on: two for each try."""
+def mechanisms(monkeypatch):
+    """All mechanisms that a search opens from now on: two for each try."""
     opened = []
 
-    class RecordingDoor(Door):
+    class RecordingMechanism(Mechanism):
         def __init__(self, *arguments, **options):
             super().__init__(*arguments, **options)
-            self.published, self.offers = [], []
+            self.published, self.contributions = [], []
             opened.append(self)
 
-        def release(self, query, offers, cost):
-            result = super().release(query, offers, cost)
+        def release(self, query, contributions, cost):
+            result = super().release(query, contributions, cost)
             self.published.append(result)
-            self.offers += [offers] if isinstance(offers, Offer) else list(offers)
+            self.contributions += [contributions] if isinstance(contributions, Contribution) else list(contributions)
             return result
 
-    monkeypatch.setattr(dpals.PrivateSearch, "door_class", RecordingDoor)
+    monkeypatch.setattr(dpals.PrivateSearch, "mechanism_class", RecordingMechanism)
     return opened
 
 
 def test_each_try_spends_what_the_guarantee_says(monkeypatch):
-    opened = doors(monkeypatch)
+    opened = mechanisms(monkeypatch)
     found = search(tries=20).fit(RATINGS)
     statement = found.privacy
     assert len(opened) >= 4
@@ -63,7 +63,7 @@ def test_each_try_spends_what_the_guarantee_says(monkeypatch):
 
 
 def test_the_best_score_that_was_released_wins(monkeypatch):
-    opened, made = doors(monkeypatch), []
+    opened, made = mechanisms(monkeypatch), []
 
     def best_of(tries, n_candidates, attempt, insecure_seed):
         def recorded(candidate, seed):
@@ -86,7 +86,7 @@ def test_the_best_score_that_was_released_wins(monkeypatch):
 
 
 def test_no_two_tries_share_their_noise(monkeypatch):
-    opened = doors(monkeypatch)
+    opened = mechanisms(monkeypatch)
     search({"bias_prior": [0.25]}, tries=20).fit(RATINGS)
     means = [training.published[0][0, 0] for training in opened[::2]]
     assert len(set(means)) == len(means)
@@ -144,7 +144,7 @@ def test_what_is_kept_does_not_tell_how_many_tries_there_were(monkeypatch):
         gains = iter([0.5] + [-0.5] * number)
         monkeypatch.setattr(selection, "_number", lambda *_: number)
         monkeypatch.setattr(
-            private_search, "offer_of_gains", lambda *_: Offer(Pattern.one_item(1), np.array([next(gains)]))
+            private_search, "score_contribution", lambda *_: Contribution(Pattern.one_item(1), np.array([next(gains)]))
         )
         found = search(epsilon=1000.0).fit(RATINGS)
         state = {name: value for name, value in vars(found).items() if name not in ("model_", "estimator")}
@@ -239,14 +239,14 @@ def test_the_ledger_does_not_tell_how_many_tries_there_were(monkeypatch):
     ],
 )
 def test_a_wrong_grid_is_refused_before_anything_is_released(grid, message, monkeypatch):
-    opened = doors(monkeypatch)
+    opened = mechanisms(monkeypatch)
     with pytest.raises(ValueError, match=message):
         search(grid).fit(RATINGS)
     assert opened == []
 
 
 def test_a_candidate_that_does_not_fit_the_data_is_refused_before_anything_is_released(monkeypatch):
-    opened = doors(monkeypatch)
+    opened = mechanisms(monkeypatch)
     with pytest.raises(dpals.InputError, match="rank 61 is more than the number of items"):
         search({"rank": [2, 61]}, dpals.PooledDPALS()).fit(RATINGS)
     with pytest.raises(dpals.InputError, match="ItemMean needs ratings"):

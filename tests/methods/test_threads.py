@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import dpals
 from dpals.audit.recording import recorded
-from dpals.methods.estimator import Estimator, PrivateEstimator
+from dpals.methods.base.estimator import Estimator, PrivateEstimator
 
 RANK = {"rank": 12}
 METHODS = {

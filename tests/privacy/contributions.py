@@ -8,12 +8,12 @@ import sys
 import numpy as np
 
 import dpals
-from dpals.private.gradients import offer_of_gradients
+from dpals.private.frank_wolfe import FrankWolfeProblem, Replay
+from dpals.private.gradients import gradient_contribution
 from dpals.private.pooled import Bounds, Participants
-from dpals.private.replay import Replay, ReplayProblem
 from dpals.private.sampling import adaptive_weights
-from dpals.private.scoring import offer_of_gains
-from dpals.private.user_step import ChoiceProblem, UserProblem
+from dpals.private.scoring import score_contribution
+from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 
 RANKS = (4, 12, 32, 40)
 N_ITEMS = 2500
@@ -35,41 +35,41 @@ def numbers(rng, *shape):
 def problem_of(rng, rank, implicit):
     factors, offsets = numbers(rng, N_ITEMS, rank), numbers(rng, N_ITEMS)
     if implicit:
-        return ChoiceProblem.of(factors, offsets - np.float32(4))
+        return LogisticProblem.of(factors, offsets - np.float32(4))
     base = np.zeros((rank + 1, rank + 1), np.float32)
     base[rank, rank] = 3
     features = np.column_stack([factors, np.ones(N_ITEMS, np.float32)])
-    return UserProblem(features, offsets, ridge=0.4, exponent=0.7, base=base, ridged=rank)
+    return LeastSquaresProblem(features, offsets, ridge=0.4, exponent=0.7, base=base, ridged=rank)
 
 
-def parts(name, offer):
-    yield f"{name}, coefficients", offer.coefficients
-    if offer.vectors is not None:
-        yield f"{name}, vectors", offer.vectors
+def parts(name, contribution):
+    yield f"{name}, coefficients", contribution.coefficients
+    if contribution.vectors is not None:
+        yield f"{name}, vectors", contribution.vectors
 
 
 def contributions(implicit):
     ratings, hidden, rng = people(0, implicit), people(1, implicit), np.random.default_rng(2)
     everyone = Participants.of(ratings, rng.uniform(0.1, 1, N_ITEMS), 20.0)
-    yield from parts("weights", everyone.offer_of_weights())
-    yield from parts("breadths", everyone.offer_of_breadths())
-    yield "activity", everyone.offer_of_activity(40).pattern.items
+    yield from parts("weights", everyone.weight_contribution())
+    yield from parts("breadths", everyone.breadth_contribution())
+    yield "activity", everyone.activity_contribution(40).pattern.items
     yield "adaptive weights", adaptive_weights(ratings, rng.uniform(0, 100, N_ITEMS), 0.3)
     for rank in RANKS:
         company = everyone.company(numbers(rng, N_ITEMS, rank).astype(np.float64))
-        yield from parts(f"rank {rank}, spread", everyone.offer_of_spread(company, 1.0))
-        yield from parts(f"rank {rank}, directions", everyone.offer_of_directions(company))
+        yield from parts(f"rank {rank}, spread", everyone.spread_contribution(company, 1.0))
+        yield from parts(f"rank {rank}, directions", everyone.direction_contribution(company))
         problem = problem_of(rng, rank, implicit)
-        offers = everyone.step_offers(problem, rank, 1.6, Bounds(0.5, 2.0, 0.3 * rank**0.5))
-        for name, offer in offers._asdict().items():
-            yield from parts(f"rank {rank}, {name}", offer)
+        contributions = everyone.step_contributions(problem, rank, 1.6, Bounds(0.5, 2.0, 0.3 * rank**0.5))
+        for name, contribution in contributions._asdict().items():
+            yield from parts(f"rank {rank}, {name}", contribution)
         sides = problem.solve(ratings), problem.features
-        yield from parts(f"rank {rank}, gains", offer_of_gains(*sides, ratings, hidden))
+        yield from parts(f"rank {rank}, gains", score_contribution(*sides, ratings, hidden))
         if not implicit:
-            yield from parts(f"rank {rank}, gradients", offer_of_gradients(ratings, problem, rank, 2.0))
+            yield from parts(f"rank {rank}, gradients", gradient_contribution(ratings, problem, rank, 2.0))
             steps = Replay(rng.uniform(0, 1, rank), rng.uniform(0.5, 1, rank), clip=3.0)
             considered = rng.uniform(size=N_ITEMS) < 0.9
-            replayed = ReplayProblem(problem.features, problem.offsets, considered, steps, 5.0).replayed(ratings)
+            replayed = FrankWolfeProblem(problem.features, problem.offsets, considered, steps, 5.0).replayed(ratings)
             yield from zip((f"rank {rank}, replayed", f"rank {rank}, residuals"), replayed, strict=True)
 
 

@@ -68,7 +68,7 @@ def test_neighbours_differ_by_what_the_bounds_allow_and_by_nothing_else(implicit
 
 
 def test_a_method_that_forgets_its_own_bounds_costs_accuracy_and_not_privacy(monkeypatch):
-    """The door scales users down whatever a method offers, so the audit has nothing to report."""
+    """The mechanism scales users down whatever a method contributes, so the audit has nothing to report."""
     monkeypatch.setattr("dpals.methods.dpals.clip_rows", lambda users, _: 100 * users)
     monkeypatch.setattr("dpals.methods.dpals.clipped_entries", lambda ratings, *_: 1000.0 * ratings.values)
     level = audit_replay(METHODS["DPALS"], people=16)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpals.release.accounting import Budget, cost
-from dpals.release.contribution import Offer, Pattern, Query
-from dpals.release.mechanism import Door
+from dpals.release.contribution import Contribution, Pattern, Query
+from dpals.release.mechanism import Mechanism
 
 N_ITEMS = 5
 FORMS = ["scalar", "vector", "symmetric"]
@@ -19,11 +19,11 @@ numbers = st.one_of(
 )
 
 
-class RecordingDoor(Door):
+class RecordingMechanism(Mechanism):
     """Keeps the exact sums of each release, as they are before the noise."""
 
-    def _exact_sums(self, query, grid, offers):
-        self.sums = super()._exact_sums(query, grid, offers)
+    def _exact_sums(self, query, grid, contributions):
+        self.sums = super()._exact_sums(query, grid, contributions)
         return self.sums.copy()
 
 
@@ -56,12 +56,12 @@ def data_sets(draw):
     return rows, query
 
 
-def offer_of(rows, query):
+def contribution_of(rows, query):
     indptr = np.cumsum([0, *(len(entries) for entries, _ in rows)])
     items = [j for entries, _ in rows for j in sorted(entries)]
     coefficients = [entries[j] for entries, _ in rows for j in sorted(entries)]
     vectors = np.array([vector for _, vector in rows]).reshape(len(rows), query.dimension)
-    return Offer(
+    return Contribution(
         Pattern(indptr, items, query.n_items),
         np.array(coefficients, float),
         None if query.form == "scalar" else vectors,
@@ -69,9 +69,9 @@ def offer_of(rows, query):
 
 
 def released(rows, query, share):
-    door = RecordingDoor(Budget(epsilon=8.0, delta=1e-5))
-    door.release(query, offer_of(rows, query), cost=door.budget.split(share, 1 - share)[0])
-    return door.sums.astype(object), door.releases[-1]
+    mechanism = RecordingMechanism(Budget(epsilon=8.0, delta=1e-5))
+    mechanism.release(query, contribution_of(rows, query), cost=mechanism.budget.split(share, 1 - share)[0])
+    return mechanism.sums.astype(object), mechanism.releases[-1]
 
 
 @settings(max_examples=400)
@@ -89,7 +89,7 @@ def test_removing_a_user_moves_a_release_by_at_most_its_bound(data, share, posit
 @pytest.mark.parametrize("form", FORMS)
 def test_a_loud_user_reaches_the_bound(form):
     """The bound is not only kept: it is used, so no accuracy is given away."""
-    query = Query("test", N_ITEMS, bound=1.0, form=form, dimension=1 if form == "scalar" else 3)
+    query = Query("test", N_ITEMS, sensitivity=1.0, form=form, dimension=1 if form == "scalar" else 3)
     loud = ({j: 1.0 + j / 9 for j in range(N_ITEMS)}, [0.9] * query.dimension)
     sums, release = released([loud], query, 1.0)
     moved = (sums**2 * query.coordinate_weights.astype(object)).sum()
@@ -98,7 +98,7 @@ def test_a_loud_user_reaches_the_bound(form):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_noise_is_as_large_as_the_cost_says(form):
-    query = Query("test", N_ITEMS, bound=1.0, form=form, dimension=1 if form == "scalar" else 3)
+    query = Query("test", N_ITEMS, sensitivity=1.0, form=form, dimension=1 if form == "scalar" else 3)
     _, release = released([({0: 1.0}, [1.0] * query.dimension)], query, 0.5)
     assert release.cost == cost(release.bound, release.variance)
     assert release.variance * release.cost >= release.bound**2 * 2**64

@@ -1,4 +1,4 @@
-"""What users offer to PooledDPALS, against the definitions written out user by user."""
+"""What users contribute to PooledDPALS, against the definitions written out user by user."""
 
 import numpy as np
 import pytest
@@ -51,34 +51,38 @@ def by_user(ratings, model, item_weights):
 def test_offers_are_what_the_definitions_say(ratings, model):
     item_weights = np.linspace(1, 3, N_ITEMS)
     people = Participants.of(ratings, item_weights, widest=3.0)
-    offers = people.step_offers(model.user_problem(), RANK, CONSTANT, LOOSE)
+    contributions = people.step_contributions(model.user_problem(), RANK, CONSTANT, LOOSE)
     for i, (_, weights, residuals, vector, spread) in enumerate(by_user(ratings, model, item_weights)):
         row = slice(ratings.indptr[i], ratings.indptr[i + 1])
         np.testing.assert_allclose(people.weights[row], weights, rtol=1e-12)
         breadth = min(weights.sum() / 3.0, 1.0)
         assert people.breadths[i] == pytest.approx(breadth)
-        np.testing.assert_allclose(offers.moments.coefficients[row], weights * residuals, atol=2e-5)
-        np.testing.assert_allclose(offers.moments.vectors[i], vector, atol=2e-5)
-        assert offers.gram.coefficients[i] == pytest.approx(breadth)
-        offered = offers.covariance.coefficients[i] * offers.covariance.vectors[i]
-        np.testing.assert_allclose(offered, breadth * spread[np.triu_indices(RANK)], atol=2e-5)
+        np.testing.assert_allclose(contributions.moments.coefficients[row], weights * residuals, atol=2e-5)
+        np.testing.assert_allclose(contributions.moments.vectors[i], vector, atol=2e-5)
+        assert contributions.gram.coefficients[i] == pytest.approx(breadth)
+        contributed = contributions.covariance.coefficients[i] * contributions.covariance.vectors[i]
+        np.testing.assert_allclose(contributed, breadth * spread[np.triu_indices(RANK)], atol=2e-5)
 
 
 def test_one_scale_per_user_brings_each_contribution_to_its_bound(ratings, model):
     people = Participants.of(ratings, np.ones(N_ITEMS), widest=3.0)
-    offers = people.step_offers(model.user_problem(), RANK, CONSTANT, TIGHT)
-    free = people.step_offers(model.user_problem(), RANK, CONSTANT, LOOSE)
+    contributions = people.step_contributions(model.user_problem(), RANK, CONSTANT, TIGHT)
+    free = people.step_contributions(model.user_problem(), RANK, CONSTANT, LOOSE)
     clipped = 0
     for i in range(ratings.n_users):
         row = slice(ratings.indptr[i], ratings.indptr[i + 1])
-        length = np.linalg.norm(offers.moments.vectors[i])
+        length = np.linalg.norm(contributions.moments.vectors[i])
         norm = np.linalg.norm(free.moments.coefficients[row].astype(float)) * length
         scale = min(1.0, TIGHT.moments / norm)
         clipped += scale < 1
-        np.testing.assert_allclose(offers.moments.coefficients[row], scale * free.moments.coefficients[row], rtol=1e-6)
-        assert offers.gram.coefficients[i] <= scale
-        assert offers.gram.coefficients[i] * length**2 <= TIGHT.gram
-        covariance = offers.covariance.coefficients[i] * np.linalg.norm(offers.covariance.vectors[i].astype(float))
+        np.testing.assert_allclose(
+            contributions.moments.coefficients[row], scale * free.moments.coefficients[row], rtol=1e-6
+        )
+        assert contributions.gram.coefficients[i] <= scale
+        assert contributions.gram.coefficients[i] * length**2 <= TIGHT.gram
+        covariance = contributions.covariance.coefficients[i] * np.linalg.norm(
+            contributions.covariance.vectors[i].astype(float)
+        )
         assert covariance <= TIGHT.covariance
     assert clipped > 5
 
@@ -86,8 +90,8 @@ def test_one_scale_per_user_brings_each_contribution_to_its_bound(ratings, model
 def test_a_user_offers_the_same_bits_whoever_else_is_there(ratings, model):
     weights = np.linspace(1, 2, N_ITEMS)
     alone = ratings.keep(ratings.rows == 7)
-    together = Participants.of(ratings, weights, 3.0).step_offers(model.user_problem(), RANK, CONSTANT, TIGHT)
-    single = Participants.of(alone, weights, 3.0).step_offers(model.user_problem(), RANK, CONSTANT, TIGHT)
+    together = Participants.of(ratings, weights, 3.0).step_contributions(model.user_problem(), RANK, CONSTANT, TIGHT)
+    single = Participants.of(alone, weights, 3.0).step_contributions(model.user_problem(), RANK, CONSTANT, TIGHT)
     row = slice(ratings.indptr[7], ratings.indptr[8])
     assert np.array_equal(together.moments.coefficients[row], single.moments.coefficients)
     for part, same in zip(together, single, strict=True):
@@ -98,9 +102,9 @@ def test_a_user_offers_the_same_bits_whoever_else_is_there(ratings, model):
 
 def test_where_some_users_are_asked_for_their_uncertainty_they_offer_what_they_would_have(ratings, model, monkeypatch):
     people = Participants.of(ratings, np.ones(N_ITEMS), widest=3.0)
-    everyone = people.step_offers(model.user_problem(), RANK, CONSTANT, TIGHT)
+    everyone = people.step_contributions(model.user_problem(), RANK, CONSTANT, TIGHT)
     monkeypatch.setattr("dpals.private.pooled.asked_share", lambda _: 0.5)
-    some = people.step_offers(model.user_problem(), RANK, CONSTANT, TIGHT)
+    some = people.step_contributions(model.user_problem(), RANK, CONSTANT, TIGHT)
     asked = share_of_users(ratings, 0.5)
     assert 0 < asked.sum() < ratings.n_users
     assert np.array_equal(some.covariance.vectors, everyone.covariance.vectors[asked])
@@ -115,7 +119,7 @@ def test_company_is_who_rated_what_and_not_how(ratings):
     for i in range(ratings.n_users):
         row = slice(ratings.indptr[i], ratings.indptr[i + 1])
         np.testing.assert_allclose(company[i], people.weights[row] @ features[ratings.indices[row]], atol=1e-12)
-    spread, directions = people.offer_of_spread(company, 0.5), people.offer_of_directions(company)
+    spread, directions = people.spread_contribution(company, 0.5), people.direction_contribution(company)
     assert np.all(spread.coefficients * np.linalg.norm(company, axis=1) ** 2 <= 0.5)
     lengths = np.linalg.norm(directions.vectors, axis=1)
     np.testing.assert_allclose(lengths[np.linalg.norm(company, axis=1) > 0], 1.0)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpals.release.contribution import Grid, Offer, Pattern, Query, on_grid
+from dpals.release.contribution import Contribution, Grid, Pattern, Query, quantize_and_clip
 
 finite = st.floats(-1e6, 1e6)
 
@@ -30,13 +30,13 @@ def one_user(coefficients, vector=None, **query):
         query["dimension"] = vector.shape[1]
     described = Query("test", 10, **query)
     grid = Grid.of(described, 30)
-    result = on_grid(Offer(pattern, coefficients, vector), described, grid)
+    result = quantize_and_clip(Contribution(pattern, coefficients, vector), described, grid)
     return result, described, grid
 
 
 def test_values_within_the_bound_lie_just_below_the_real_ones():
     coefficients, vector = [0.6, -0.3, 0.001], [1.5, -0.7]
-    result, _, grid = one_user(coefficients, vector, bound=2.0)
+    result, _, grid = one_user(coefficients, vector, sensitivity=2.0)
     for real, integer in zip(coefficients, result.coefficients, strict=True):
         assert abs(integer * grid.coefficient_step) <= abs(real) < (abs(integer) + 1) * grid.coefficient_step
         assert np.sign(integer) == np.sign(real)
@@ -46,12 +46,12 @@ def test_values_within_the_bound_lie_just_below_the_real_ones():
 @pytest.mark.parametrize("form", ["scalar", "vector", "symmetric"])
 @pytest.mark.parametrize("bits", [0, 1, 7, 29, 30])
 def test_the_grid_makes_the_bound_a_power_of_two(form, bits):
-    query = Query("test", 3, bound=1.7, form=form, dimension=1 if form == "scalar" else 4, coefficient_norm=0.3)
+    query = Query("test", 3, sensitivity=1.7, form=form, dimension=1 if form == "scalar" else 4, coefficient_norm=0.3)
     grid = Grid.of(query, bits)
     power = 2 if form == "symmetric" else 1
     assert grid.bound == 2**bits
     assert grid.step == pytest.approx(grid.coefficient_step * grid.vector_step**power, rel=1e-12)
-    assert grid.bound * grid.step == pytest.approx(query.bound, rel=1e-12)
+    assert grid.bound * grid.step == pytest.approx(query.sensitivity, rel=1e-12)
 
 
 @given(
@@ -67,7 +67,7 @@ def test_every_user_obeys_the_bound_in_integers(coefficients, vector, form, boun
     query = Query(
         "test",
         10,
-        bound=bound,
+        sensitivity=bound,
         form=form,
         dimension=len(vector),
         coefficient_norm=norm,
@@ -75,35 +75,35 @@ def test_every_user_obeys_the_bound_in_integers(coefficients, vector, form, boun
     )
     pattern = Pattern([0, len(coefficients)], np.arange(len(coefficients)), 10)
     grid = Grid.of(query, bits)
-    result = on_grid(Offer(pattern, np.array(coefficients), np.array([vector])), query, grid)
+    result = quantize_and_clip(Contribution(pattern, np.array(coefficients), np.array([vector])), query, grid)
     assert squared_norm(result.coefficients, result.vectors[0], query) <= grid.bound**2
 
 
 @pytest.mark.parametrize("form", ["vector", "symmetric"])
 @pytest.mark.parametrize("size", [1.1, 2.0])
 def test_a_user_above_the_bound_keeps_direction_and_loses_little_more_than_must_be(form, size):
-    result, query, grid = one_user([0.6, -0.8], np.array([0.6, 0.8]) * size, form=form, bound=1.0)
+    result, query, grid = one_user([0.6, -0.8], np.array([0.6, 0.8]) * size, form=form, sensitivity=1.0)
     used = math.sqrt(squared_norm(result.coefficients, result.vectors[0], query))
     assert 0.98 * grid.bound < used <= grid.bound
     assert result.coefficients[1] / result.coefficients[0] == pytest.approx(-4 / 3, rel=0.02)
 
 
 def test_a_user_within_the_bound_is_left_alone():
-    result, _, grid = one_user([0.5, 0.5], bound=1.0)
+    result, _, grid = one_user([0.5, 0.5], sensitivity=1.0)
     assert result.coefficients.tolist() == [int(0.5 / grid.coefficient_step)] * 2
 
 
 def test_scalars_reach_the_bound_exactly():
-    result, query, grid = one_user([1.0], bound=1.0)
+    result, query, grid = one_user([1.0], sensitivity=1.0)
     assert squared_norm(result.coefficients, result.vectors[0], query) == grid.bound**2
 
 
 def test_one_unit_above_the_bound_is_too_much():
     """2^60 + 1 is 2^60 in floats: only integers see the difference."""
     pattern = Pattern([0, 2], [0, 1], 2)
-    query = Query("test", 2, bound=2.0**30)
+    query = Query("test", 2, sensitivity=2.0**30)
     grid = Grid.of(query, 30)
-    result = on_grid(Offer(pattern, np.array([2.0**30, 1.0])), query, grid)
+    result = quantize_and_clip(Contribution(pattern, np.array([2.0**30, 1.0])), query, grid)
     assert grid.coefficient_step == 1.0
     assert squared_norm(result.coefficients, [1], query) <= grid.bound**2
 
@@ -111,28 +111,30 @@ def test_one_unit_above_the_bound_is_too_much():
 def test_squares_that_overflow_are_not_small():
     """Sixteen times (2^30)^2 is 2^64, which is 0 in 64 bits."""
     pattern = Pattern([0, 16], np.arange(16), 16)
-    query = Query("test", 16, bound=1.0)
-    result = on_grid(Offer(pattern, np.full(16, 1e30)), query, Grid.of(query, 30))
+    query = Query("test", 16, sensitivity=1.0)
+    result = quantize_and_clip(Contribution(pattern, np.full(16, 1e30)), query, Grid.of(query, 30))
     assert 0 < squared_norm(result.coefficients, [1], query) <= 2**60
 
 
 def test_users_are_treated_one_by_one():
-    """What one user offers does not change what is taken from another."""
-    query = Query("test", 10, bound=1.0, form="vector", dimension=2)
+    """What one user contributes does not change what is taken from another."""
+    query = Query("test", 10, sensitivity=1.0, form="vector", dimension=2)
     grid = Grid.of(query, 30)
     pattern = Pattern([0, 2, 4], [0, 1, 0, 1], 10)
-    quiet = on_grid(Offer(pattern, np.full(4, 0.5), np.array([[0.5, 0.5], [0.1, 0.1]])), query, grid)
-    loud = on_grid(Offer(pattern, np.array([0.5, 0.5, 99.0, 99.0]), np.array([[0.5, 0.5], [77.0, 1]])), query, grid)
+    quiet = quantize_and_clip(Contribution(pattern, np.full(4, 0.5), np.array([[0.5, 0.5], [0.1, 0.1]])), query, grid)
+    loud = quantize_and_clip(
+        Contribution(pattern, np.array([0.5, 0.5, 99.0, 99.0]), np.array([[0.5, 0.5], [77.0, 1]])), query, grid
+    )
     assert quiet.coefficients[:2].tolist() == loud.coefficients[:2].tolist()
     assert quiet.vectors[0].tolist() == loud.vectors[0].tolist()
 
 
 def test_zero_vectors_users_without_items_and_a_bound_of_zero_offer_nothing():
-    zero_vector, query, _ = one_user([1e9, 1e9], [0.0, 0.0], bound=1.0)
+    zero_vector, query, _ = one_user([1e9, 1e9], [0.0, 0.0], sensitivity=1.0)
     assert squared_norm(zero_vector.coefficients, zero_vector.vectors[0], query) == 0
-    no_items, _, _ = one_user([], [1.0], bound=1.0)
+    no_items, _, _ = one_user([], [1.0], sensitivity=1.0)
     assert no_items.coefficients.size == 0
-    no_bound, query, grid = one_user([1.0, 2.0], [3.0], bound=0.0)
+    no_bound, query, grid = one_user([1.0, 2.0], [3.0], sensitivity=0.0)
     assert grid.bound == 0
     assert squared_norm(no_bound.coefficients, no_bound.vectors[0], query) == 0
 
@@ -140,9 +142,9 @@ def test_zero_vectors_users_without_items_and_a_bound_of_zero_offer_nothing():
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_numbers_that_are_not_finite_are_refused(bad):
     with pytest.raises(ValueError, match="coefficients must be finite"):
-        one_user([1.0, bad], bound=1.0)
+        one_user([1.0, bad], sensitivity=1.0)
     with pytest.raises(ValueError, match="vectors must be finite"):
-        one_user([1.0], [bad, 0.0], bound=1.0)
+        one_user([1.0], [bad, 0.0], sensitivity=1.0)
 
 
 @pytest.mark.parametrize(
@@ -204,15 +206,15 @@ def test_a_query_that_makes_no_sense_is_refused(change, message):
 
 def test_an_offer_that_does_not_fit_the_query_is_refused():
     pattern = Pattern([0, 1], [0], 10)
-    vectors = Query("test", 10, bound=1.0, form="vector", dimension=2)
-    scalars = Query("test", 10, bound=1.0)
-    wrong_shape = Offer(pattern, np.ones(1), np.ones((1, 3)))
-    for offer, query in [
-        (Offer(pattern, np.ones(2)), scalars),
-        (Offer(pattern, np.ones(1), np.ones((1, 1))), scalars),
-        (Offer(pattern, np.ones(1)), vectors),
+    vectors = Query("test", 10, sensitivity=1.0, form="vector", dimension=2)
+    scalars = Query("test", 10, sensitivity=1.0)
+    wrong_shape = Contribution(pattern, np.ones(1), np.ones((1, 3)))
+    for contribution, query in [
+        (Contribution(pattern, np.ones(2)), scalars),
+        (Contribution(pattern, np.ones(1), np.ones((1, 1))), scalars),
+        (Contribution(pattern, np.ones(1)), vectors),
         (wrong_shape, vectors),
-        (Offer(Pattern([0, 1], [0], 11), np.ones(1)), scalars),
+        (Contribution(Pattern([0, 1], [0], 11), np.ones(1)), scalars),
     ]:
         with pytest.raises(ValueError, match=r"coefficient|vectors|items"):
-            on_grid(offer, query, Grid.of(query, 30))
+            quantize_and_clip(contribution, query, Grid.of(query, 30))

@@ -10,74 +10,74 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpals.release import mechanism
+from dpals.ledger.ledger import Ledger
+from dpals.release import mechanism as mechanism_module
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded, compose
-from dpals.release.contribution import Offer, Pattern, Query
-from dpals.release.ledger import Ledger
-from dpals.release.mechanism import Door
-from dpals.release.randomness import NoiseStream
+from dpals.release.contribution import Contribution, Pattern, Query
+from dpals.release.mechanism import Mechanism
+from dpals.release.noise import NoiseStream
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
 N_USERS, N_ITEMS = 200, 4_000
 
 
 @pytest.fixture
-def offer():
+def contribution():
     rng = np.random.default_rng(3)
     items = np.sort(np.argsort(rng.random((N_USERS, N_ITEMS)), axis=1)[:, :4], axis=1)
-    return Offer(Pattern(np.arange(N_USERS + 1) * 4, items.ravel(), N_ITEMS), np.full(4 * N_USERS, 0.5))
+    return Contribution(Pattern(np.arange(N_USERS + 1) * 4, items.ravel(), N_ITEMS), np.full(4 * N_USERS, 0.5))
 
 
 def spends(ledger):
     return [entry.cost for entry in ledger.entries() if entry.kind == "spend"]
 
 
-def counts(bound=1.0):
-    return Query("counts", N_ITEMS, bound=bound)
+def counts(sensitivity=1.0):
+    return Query("counts", N_ITEMS, sensitivity=sensitivity)
 
 
-def test_publishes_the_sum_plus_noise_of_the_stated_size(offer):
-    door = Door(BUDGET)
-    published = door.release(counts(), offer, BUDGET.cost)[:, 0]
-    truth = 0.5 * np.bincount(offer.pattern.items, minlength=N_ITEMS)
-    noise = (published - truth) / door.releases[0].sigma
+def test_publishes_the_sum_plus_noise_of_the_stated_size(contribution):
+    mechanism = Mechanism(BUDGET)
+    published = mechanism.release(counts(), contribution, BUDGET.cost)[:, 0]
+    truth = 0.5 * np.bincount(contribution.pattern.items, minlength=N_ITEMS)
+    noise = (published - truth) / mechanism.releases[0].sigma
     assert stats.kstest(noise, "norm").pvalue > 1e-6
-    assert door.releases[0].sigma == pytest.approx(1 / BUDGET.mu, rel=1e-6)
+    assert mechanism.releases[0].sigma == pytest.approx(1 / BUDGET.mu, rel=1e-6)
 
 
 def test_the_matrix_form_has_less_noise_off_the_diagonal():
     """sigma on the diagonal, sigma / sqrt(2) off it."""
-    door = Door(BUDGET)
-    query = Query("matrices", N_ITEMS, bound=1.0, form="symmetric", dimension=3)
-    empty = Offer(Pattern([0], [], N_ITEMS), np.empty(0), np.empty((0, 3)))
-    published = door.release(query, empty, BUDGET.cost) / door.releases[0].sigma
+    mechanism = Mechanism(BUDGET)
+    query = Query("matrices", N_ITEMS, sensitivity=1.0, form="symmetric", dimension=3)
+    empty = Contribution(Pattern([0], [], N_ITEMS), np.empty(0), np.empty((0, 3)))
+    published = mechanism.release(query, empty, BUDGET.cost) / mechanism.releases[0].sigma
     spread = published.std(axis=0)
     diagonal = [0, 3, 5]
     np.testing.assert_allclose(spread[diagonal], 1, rtol=0.07)
     np.testing.assert_allclose(np.delete(spread, diagonal), np.sqrt(0.5), rtol=0.07)
 
 
-def test_published_numbers_are_integers_of_the_grid(offer):
+def test_published_numbers_are_integers_of_the_grid(contribution):
     """Noise is added to integers, so that no float rounding depends on the data."""
-    door = Door(BUDGET)
-    published = door.release(counts(bound=0.7), offer, BUDGET.cost)
-    steps = np.round(published / door.releases[0].step)
-    assert np.array_equal(published, steps * door.releases[0].step)
+    mechanism = Mechanism(BUDGET)
+    published = mechanism.release(counts(sensitivity=0.7), contribution, BUDGET.cost)
+    steps = np.round(published / mechanism.releases[0].step)
+    assert np.array_equal(published, steps * mechanism.releases[0].step)
     assert np.abs(steps).max() > 2**25, "the grid is fine against the noise"
 
 
-def test_two_releases_of_the_same_query_have_independent_noise(offer):
-    door = Door(BUDGET)
+def test_two_releases_of_the_same_query_have_independent_noise(contribution):
+    mechanism = Mechanism(BUDGET)
     half, other_half = BUDGET.split(1, 1)
-    first = door.release(counts(), offer, half)[:, 0]
-    second = door.release(counts(), offer, other_half)[:, 0]
-    sigma = door.releases[0].sigma
+    first = mechanism.release(counts(), contribution, half)[:, 0]
+    second = mechanism.release(counts(), contribution, other_half)[:, 0]
+    sigma = mechanism.releases[0].sigma
     assert stats.kstest((first - second) / (sigma * np.sqrt(2)), "norm").pvalue > 1e-6
-    truth = 0.5 * np.bincount(offer.pattern.items, minlength=N_ITEMS)
+    truth = 0.5 * np.bincount(contribution.pattern.items, minlength=N_ITEMS)
     assert abs(np.corrcoef(first - truth, second - truth)[0, 1]) < 6 / np.sqrt(N_ITEMS)
 
 
-def test_each_release_draws_from_a_stream_of_its_own(offer, monkeypatch):
+def test_each_release_draws_from_a_stream_of_its_own(contribution, monkeypatch):
     streams = []
 
     class Watched(NoiseStream):
@@ -85,14 +85,14 @@ def test_each_release_draws_from_a_stream_of_its_own(offer, monkeypatch):
             super().__init__()
             streams.append(self)
 
-    monkeypatch.setattr(mechanism, "NoiseStream", Watched)
-    door = Door(BUDGET)
+    monkeypatch.setattr(mechanism_module, "NoiseStream", Watched)
+    mechanism = Mechanism(BUDGET)
     for cost in BUDGET.split(1, 1, 1):
-        door.release(counts(), offer, cost)
+        mechanism.release(counts(), contribution, cost)
     assert len(streams) == 3
 
 
-def test_the_spend_is_recorded_before_the_first_random_bit(offer, monkeypatch):
+def test_the_spend_is_recorded_before_the_first_random_bit(contribution, monkeypatch):
     ledger = Ledger()
     seen = []
 
@@ -101,14 +101,14 @@ def test_the_spend_is_recorded_before_the_first_random_bit(offer, monkeypatch):
             seen.extend(spends(ledger))
             return super().words(count)
 
-    monkeypatch.setattr(mechanism, "NoiseStream", Watched)
-    door = Door(BUDGET, ledger, "films")
-    door.release(counts(), offer, BUDGET.cost)
-    assert spends(ledger) == [door.releases[0].cost]
+    monkeypatch.setattr(mechanism_module, "NoiseStream", Watched)
+    mechanism = Mechanism(BUDGET, ledger, "films")
+    mechanism.release(counts(), contribution, BUDGET.cost)
+    assert spends(ledger) == [mechanism.releases[0].cost]
     assert set(seen) == {spends(ledger)[0]}
 
 
-def test_no_noise_is_drawn_where_the_ledger_refuses(offer, monkeypatch):
+def test_no_noise_is_drawn_where_the_ledger_refuses(contribution, monkeypatch):
     ledger = Ledger()
     ledger.declare("films", epsilon=0.1, delta=1e-5)
 
@@ -116,71 +116,71 @@ def test_no_noise_is_drawn_where_the_ledger_refuses(offer, monkeypatch):
         raise AssertionError("noise was drawn for a release that was not paid for")
 
     monkeypatch.setattr(NoiseStream, "words", forbidden)
-    door = Door(BUDGET, ledger, "films")
+    mechanism = Mechanism(BUDGET, ledger, "films")
     with pytest.raises(PrivacyBudgetExceeded, match="films"):
-        door.release(counts(), offer, BUDGET.cost)
-    assert door.releases == []
+        mechanism.release(counts(), contribution, BUDGET.cost)
+    assert mechanism.releases == []
     assert ledger.spent("films") == 0
 
 
-def test_a_run_cannot_exceed_its_own_budget(offer):
-    door = Door(BUDGET)
+def test_a_run_cannot_exceed_its_own_budget(contribution):
+    mechanism = Mechanism(BUDGET)
     shares = BUDGET.split(*[1] * 7)
     for share in shares:
-        door.release(counts(), offer, share)
-    assert door.spent <= BUDGET.cost
-    assert compose(release.mu for release in door.releases) == pytest.approx(BUDGET.mu, rel=1e-6)
+        mechanism.release(counts(), contribution, share)
+    assert mechanism.spent <= BUDGET.cost
+    assert compose(release.mu for release in mechanism.releases) == pytest.approx(BUDGET.mu, rel=1e-6)
     with pytest.raises(PrivacyBudgetExceeded, match="nothing was spent"):
-        door.release(counts(), offer, shares[0])
-    door.close()
-    assert door.ledger.spent("ratings") == door.spent
+        mechanism.release(counts(), contribution, shares[0])
+    mechanism.close()
+    assert mechanism.ledger.spent("ratings") == mechanism.spent
 
 
-def test_the_budget_ends_at_the_last_unit(offer):
-    door = Door(BUDGET)
-    door.release(counts(), offer, BUDGET.cost)
-    left = BUDGET.cost - door.spent
+def test_the_budget_ends_at_the_last_unit(contribution):
+    mechanism = Mechanism(BUDGET)
+    mechanism.release(counts(), contribution, BUDGET.cost)
+    left = BUDGET.cost - mechanism.spent
     with pytest.raises(PrivacyBudgetExceeded):
-        door.release(counts(), offer, left + 1)
+        mechanism.release(counts(), contribution, left + 1)
 
 
-def test_a_release_inside_another_cannot_exceed_the_budget(offer):
-    door = Door(BUDGET)
+def test_a_release_inside_another_cannot_exceed_the_budget(contribution):
+    mechanism = Mechanism(BUDGET)
 
-    def offers():
-        door.release(counts(), offer, BUDGET.cost)
-        yield offer
+    def contributions():
+        mechanism.release(counts(), contribution, BUDGET.cost)
+        yield contribution
 
     with pytest.raises(PrivacyBudgetExceeded):
-        door.release(counts(), offers(), BUDGET.cost)
-    assert door.spent <= BUDGET.cost
+        mechanism.release(counts(), contributions(), BUDGET.cost)
+    assert mechanism.spent <= BUDGET.cost
 
 
-def test_threads_cannot_exceed_the_budget_together(offer):
-    door = Door(BUDGET)
+def test_threads_cannot_exceed_the_budget_together(contribution):
+    mechanism = Mechanism(BUDGET)
     share = BUDGET.split(1, 1)[0]
 
     def spend():
         with contextlib.suppress(PrivacyBudgetExceeded):
-            door.release(counts(), offer, share)
+            mechanism.release(counts(), contribution, share)
 
     threads = [threading.Thread(target=spend) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(door.releases) == 2
-    door.close()
-    assert door.ledger.spent("ratings") == door.spent <= BUDGET.cost
+    assert len(mechanism.releases) == 2
+    mechanism.close()
+    assert mechanism.ledger.spent("ratings") == mechanism.spent <= BUDGET.cost
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_door_dies_on_fork(offer):
-    door = Door(BUDGET)
+def test_a_mechanism_dies_on_fork(contribution):
+    mechanism = Mechanism(BUDGET)
     child = os.fork()
     if child == 0:
         try:
-            door.release(counts(), offer, BUDGET.cost)
+            mechanism.release(counts(), contribution, BUDGET.cost)
             os._exit(0)
         except RuntimeError as refusal:
             os._exit(7 if "survive a fork" in str(refusal) else 1)
@@ -188,9 +188,9 @@ def test_a_door_dies_on_fork(offer):
 
 
 def test_each_coordinate_has_the_noise_of_its_weight():
-    door = Door(BUDGET)
-    query = Query("weighted", N_ITEMS, bound=1.0, form="vector", dimension=3, weights=(1, 4, 9))
-    published = door.release(query, [], BUDGET.cost) / door.releases[0].sigma
+    mechanism = Mechanism(BUDGET)
+    query = Query("weighted", N_ITEMS, sensitivity=1.0, form="vector", dimension=3, weights=(1, 4, 9))
+    published = mechanism.release(query, [], BUDGET.cost) / mechanism.releases[0].sigma
     np.testing.assert_allclose(published.std(axis=0), [1, 1 / 2, 1 / 3], rtol=0.07)
 
 
@@ -200,12 +200,12 @@ from pathlib import Path
 import numpy as np
 from dpals.release.accounting import Budget
 from dpals.release.contribution import Query
-from dpals.release.ledger import Ledger
-from dpals.release.mechanism import Door
+from dpals.ledger.ledger import Ledger
+from dpals.release.mechanism import Mechanism
 budget = Budget(1000.0, 1e-5)
-door = Door(budget, Ledger(sys.argv[1]), "films")
+mechanism = Mechanism(budget, Ledger(sys.argv[1]), "films")
 while True:
-    door.release(Query("counts", 3, bound=1.0), [], budget.cost // 10**9)
+    mechanism.release(Query("counts", 3, sensitivity=1.0), [], budget.cost // 10**9)
     sys.stdout.write("x")
     sys.stdout.flush()
 """
@@ -223,64 +223,64 @@ def test_a_killed_run_has_paid_for_all_it_published(tmp_path):
         assert Ledger(path).spent("films") == (kill + 1) * Budget(1000.0, 1e-5).cost, "each may have gone on"
 
 
-def test_blocks_of_users_give_the_same_result_as_one(offer):
-    whole = Door(BUDGET, insecure_seed=1).release(counts(), offer, BUDGET.cost)
-    pattern = offer.pattern
+def test_blocks_of_users_give_the_same_result_as_one(contribution):
+    whole = Mechanism(BUDGET, insecure_seed=1).release(counts(), contribution, BUDGET.cost)
+    pattern = contribution.pattern
     half = N_USERS // 2
     blocks = [
-        Offer(
+        Contribution(
             Pattern(pattern.indptr[a : b + 1] - pattern.indptr[a], pattern.items[4 * a : 4 * b], N_ITEMS, a),
-            offer.coefficients[4 * a : 4 * b],
+            contribution.coefficients[4 * a : 4 * b],
         )
         for a, b in [(half, N_USERS), (0, half)]
     ]
-    assert np.array_equal(whole, Door(BUDGET, insecure_seed=1).release(counts(), iter(blocks), BUDGET.cost))
+    assert np.array_equal(whole, Mechanism(BUDGET, insecure_seed=1).release(counts(), iter(blocks), BUDGET.cost))
 
 
 def users_from(first, stop):
     size = stop - first
-    return Offer(Pattern(np.arange(size + 1), np.zeros(size), N_ITEMS, first), np.ones(size))
+    return Contribution(Pattern(np.arange(size + 1), np.zeros(size), N_ITEMS, first), np.ones(size))
 
 
 @pytest.mark.parametrize("blocks", [[(0, 3), (0, 3)], [(0, 3), (3, 6), (0, 3)], [(0, 3), (2, 5)], [(2, 5), (0, 3)]])
 def test_a_user_in_two_blocks_is_refused(blocks):
-    with pytest.raises(ValueError, match="offered twice"), Door(BUDGET) as door:
-        door.release(counts(), [users_from(*block) for block in blocks], BUDGET.cost)
-    assert door.spent == door.ledger.spent("ratings") == 0
+    with pytest.raises(ValueError, match="contributed twice"), Mechanism(BUDGET) as mechanism:
+        mechanism.release(counts(), [users_from(*block) for block in blocks], BUDGET.cost)
+    assert mechanism.spent == mechanism.ledger.spent("ratings") == 0
 
 
-def test_bad_offers_spend_nothing(offer):
-    bad = Offer(offer.pattern, np.full(4 * N_USERS, np.nan))
-    with pytest.raises(ValueError, match="finite"), Door(BUDGET) as door:
-        door.release(counts(), bad, BUDGET.cost)
-    assert door.spent == door.ledger.spent("ratings") == 0
+def test_bad_offers_spend_nothing(contribution):
+    bad = Contribution(contribution.pattern, np.full(4 * N_USERS, np.nan))
+    with pytest.raises(ValueError, match="finite"), Mechanism(BUDGET) as mechanism:
+        mechanism.release(counts(), bad, BUDGET.cost)
+    assert mechanism.spent == mechanism.ledger.spent("ratings") == 0
 
 
-def test_nobody_is_released_with_noise_and_a_bound_of_zero_is_free(offer):
-    door = Door(BUDGET)
-    nothing = door.release(counts(), [], BUDGET.split(1, 1)[0])
-    assert nothing.std() == pytest.approx(door.releases[0].sigma, rel=0.1)
-    door.release(counts(bound=0.0), offer, BUDGET.split(1, 1)[0])
-    assert door.releases[1].cost == 0
+def test_nobody_is_released_with_noise_and_a_bound_of_zero_is_free(contribution):
+    mechanism = Mechanism(BUDGET)
+    nothing = mechanism.release(counts(), [], BUDGET.split(1, 1)[0])
+    assert nothing.std() == pytest.approx(mechanism.releases[0].sigma, rel=0.1)
+    mechanism.release(counts(sensitivity=0.0), contribution, BUDGET.split(1, 1)[0])
+    assert mechanism.releases[1].cost == 0
 
 
 @pytest.mark.parametrize("cost", [0, -1, 1e15, np.int64(10**15), float("nan")])
-def test_a_release_without_a_proper_cost_is_refused(offer, cost):
+def test_a_release_without_a_proper_cost_is_refused(contribution, cost):
     with pytest.raises(ValueError, match="positive integer as its cost"):
-        Door(BUDGET).release(counts(), offer, cost)
+        Mechanism(BUDGET).release(counts(), contribution, cost)
 
 
-def test_the_smallest_cost_still_works(offer):
-    door = Door(BUDGET)
-    published = door.release(counts(), offer, cost=1)
-    assert door.releases[0].cost <= 1
+def test_the_smallest_cost_still_works(contribution):
+    mechanism = Mechanism(BUDGET)
+    published = mechanism.release(counts(), contribution, cost=1)
+    assert mechanism.releases[0].cost <= 1
     assert published.std() > 2**31
-    assert door.releases[0].variance <= 2**80
+    assert mechanism.releases[0].variance <= 2**80
 
 
-def test_seeded_noise_repeats(offer):
-    first, second = (Door(BUDGET, insecure_seed=9).release(counts(), offer, BUDGET.cost) for _ in range(2))
-    fresh = [Door(BUDGET).release(counts(), offer, BUDGET.cost) for _ in range(2)]
+def test_seeded_noise_repeats(contribution):
+    first, second = (Mechanism(BUDGET, insecure_seed=9).release(counts(), contribution, BUDGET.cost) for _ in range(2))
+    fresh = [Mechanism(BUDGET).release(counts(), contribution, BUDGET.cost) for _ in range(2)]
     assert np.array_equal(first, second)
     assert not np.array_equal(*fresh)
 
@@ -306,32 +306,32 @@ class Memory:
         del self.tables[number]
 
 
-def release_thrice(door, offer):
-    return [door.release(counts(), offer, BUDGET.cost // 3) for _ in range(3)]
+def release_thrice(mechanism, contribution):
+    return [mechanism.release(counts(), contribution, BUDGET.cost // 3) for _ in range(3)]
 
 
 @pytest.fixture
-def interrupted(offer):
+def interrupted(contribution):
     """The ledger, keeper and numbers of a run that was broken off before its third release."""
     ledger, keeper = Ledger(), Memory()
     ledger.declare("films", BUDGET.epsilon, BUDGET.delta)
-    door = Door(BUDGET, ledger, "films", keeper=keeper)
-    first = [door.release(counts(), offer, BUDGET.cost // 3) for _ in range(2)]
+    mechanism = Mechanism(BUDGET, ledger, "films", keeper=keeper)
+    first = [mechanism.release(counts(), contribution, BUDGET.cost // 3) for _ in range(2)]
     return ledger, keeper, first
 
 
-def test_a_resumed_run_gives_the_same_numbers_and_pays_once(offer, interrupted):
+def test_a_resumed_run_gives_the_same_numbers_and_pays_once(contribution, interrupted):
     ledger, keeper, first = interrupted
-    with Door(BUDGET, ledger, "films", keeper=keeper) as door:
-        again = release_thrice(door, offer)
+    with Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+        again = release_thrice(mechanism, contribution)
     assert np.array_equal(again[0], first[0])
     assert np.array_equal(again[1], first[1])
     assert not np.array_equal(again[2], first[1])
-    assert ledger.spent("films") == door.spent <= BUDGET.cost
-    assert len(door.releases) == 3
+    assert ledger.spent("films") == mechanism.spent <= BUDGET.cost
+    assert len(mechanism.releases) == 3
 
 
-def test_a_release_that_was_paid_but_never_published_is_not_paid_again(offer, interrupted):
+def test_a_release_that_was_paid_but_never_published_is_not_paid_again(contribution, interrupted):
     """As after a crash between the spend and the moment at which the numbers are safe."""
     ledger, keeper, _ = interrupted
 
@@ -342,28 +342,28 @@ def test_a_release_that_was_paid_but_never_published_is_not_paid_again(offer, in
     full = Full()
     full.tables = keeper.tables
     with pytest.raises(OSError, match="no space"):
-        release_thrice(Door(BUDGET, ledger, "films", keeper=full), offer)
+        release_thrice(Mechanism(BUDGET, ledger, "films", keeper=full), contribution)
     paid = spends(ledger)
     assert len(paid) == 3
-    with Door(BUDGET, ledger, "films", keeper=keeper) as door:
-        release_thrice(door, offer)
+    with Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+        release_thrice(mechanism, contribution)
     assert spends(ledger) == paid
-    assert ledger.spent("films") == sum(paid) == door.spent
+    assert ledger.spent("films") == sum(paid) == mechanism.spent
 
 
-def test_numbers_leave_only_once_they_are_recorded_as_published(offer):
+def test_numbers_leave_only_once_they_are_recorded_as_published(contribution):
     ledger, keeper = Ledger(), Memory()
     ledger.publish = lambda *_: (_ for _ in ()).throw(OSError("crash"))
     with pytest.raises(OSError, match="crash"):
-        Door(BUDGET, ledger, "films", keeper=keeper).release(counts(), offer, BUDGET.cost)
+        Mechanism(BUDGET, ledger, "films", keeper=keeper).release(counts(), contribution, BUDGET.cost)
     del ledger.publish
-    released = Door(BUDGET, ledger, "films", keeper=keeper).release(counts(), offer, BUDGET.cost)
+    released = Mechanism(BUDGET, ledger, "films", keeper=keeper).release(counts(), contribution, BUDGET.cost)
     record, kept = keeper.tables[1]
     assert np.array_equal(released, kept * record.step)
     assert ledger.published("run/1") is not None
 
 
-def test_published_numbers_that_were_lost_are_not_drawn_again(offer, interrupted, monkeypatch):
+def test_published_numbers_that_were_lost_are_not_drawn_again(contribution, interrupted, monkeypatch):
     ledger, keeper, _ = interrupted
     del keeper.tables[2]
 
@@ -373,164 +373,167 @@ def test_published_numbers_that_were_lost_are_not_drawn_again(offer, interrupted
     monkeypatch.setattr(NoiseStream, "words", forbidden)
     paid = ledger.spent("films")
     with pytest.raises(RuntimeError, match="no longer kept: start over"):
-        release_thrice(Door(BUDGET, ledger, "films", keeper=keeper), offer)
+        release_thrice(Mechanism(BUDGET, ledger, "films", keeper=keeper), contribution)
     assert ledger.spent("films") == paid
 
 
-def test_one_spend_never_stands_for_two_tables(offer, interrupted):
+def test_one_spend_never_stands_for_two_tables(contribution, interrupted):
     """Two copies of a checkpoint, both broken off after the spend: the slower one may not publish."""
     ledger, keeper, _ = interrupted
     copies = [Memory(), Memory()]
     for copy in copies:
         copy.tables = dict(keeper.tables)
-    release_thrice(Door(BUDGET, ledger, "films", keeper=copies[0]), offer)
-    unaware = Door(BUDGET, ledger, "films", keeper=copies[1])
+    release_thrice(Mechanism(BUDGET, ledger, "films", keeper=copies[0]), contribution)
+    unaware = Mechanism(BUDGET, ledger, "films", keeper=copies[1])
     unaware.ledger.published, published = (lambda _: None), ledger.published
     with pytest.raises(RuntimeError, match="other numbers were published"):
-        release_thrice(unaware, offer)
+        release_thrice(unaware, contribution)
     assert published("run/3") is not None
     assert sorted(copies[1].tables) == [1, 2]
 
 
-def test_threads_with_a_keeper_take_turns(offer):
+def test_threads_with_a_keeper_take_turns(contribution):
     ledger, keeper = Ledger(), Memory()
-    with ThreadPoolExecutor(4) as pool, Door(BUDGET, ledger, "films", keeper=keeper) as door:
-        tables = list(pool.map(lambda _: door.release(counts(), offer, BUDGET.cost // 4), range(4)))
+    with ThreadPoolExecutor(4) as pool, Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+        tables = list(pool.map(lambda _: mechanism.release(counts(), contribution, BUDGET.cost // 4), range(4)))
     assert len({table.tobytes() for table in tables}) == 4 == len(keeper.tables)
-    assert ledger.spent("films") == door.spent
+    assert ledger.spent("films") == mechanism.spent
     kept = {(table * record.step).tobytes() for record, table in keeper.tables.values()}
     assert kept == {table.tobytes() for table in tables}
 
 
-def test_a_run_that_is_paid_for_goes_on_whatever_was_spent_since(offer, interrupted):
+def test_a_run_that_is_paid_for_goes_on_whatever_was_spent_since(contribution, interrupted):
     ledger, keeper, _ = interrupted
-    release_thrice(Door(BUDGET, ledger, "films", keeper=keeper), offer)
+    release_thrice(Mechanism(BUDGET, ledger, "films", keeper=keeper), contribution)
     ledger.declare("films", 0.1, 1e-5)
-    release_thrice(Door(BUDGET, ledger, "films", keeper=keeper), offer)
+    release_thrice(Mechanism(BUDGET, ledger, "films", keeper=keeper), contribution)
 
 
-def test_a_run_that_the_ledger_cannot_pay_for_as_a_whole_spends_nothing(offer):
+def test_a_run_that_the_ledger_cannot_pay_for_as_a_whole_spends_nothing(contribution):
     ledger = Ledger()
     ledger.declare("films", BUDGET.epsilon, BUDGET.delta)
     ledger.spend("films", "last month", BUDGET.cost // 2)
     with pytest.raises(PrivacyBudgetExceeded, match=r"training with epsilon 1 and delta 1e-05"):
-        Door(BUDGET, ledger, "films").release(counts(), offer, BUDGET.cost // 4)
+        Mechanism(BUDGET, ledger, "films").release(counts(), contribution, BUDGET.cost // 4)
     assert ledger.spent("films") == BUDGET.cost // 2
 
 
-def test_a_quiet_door_logs_nothing(offer, caplog):
+def test_a_quiet_mechanism_logs_nothing(contribution, caplog):
     with caplog.at_level("DEBUG"):
-        Door(BUDGET, quiet=True).release(counts(), offer, BUDGET.cost)
+        Mechanism(BUDGET, quiet=True).release(counts(), contribution, BUDGET.cost)
         assert not caplog.records
-        Door(BUDGET).release(counts(), offer, BUDGET.cost)
+        Mechanism(BUDGET).release(counts(), contribution, BUDGET.cost)
         assert "released counts" in caplog.text
 
 
 class TestReservation:
     """A run holds its whole budget from its first release until it ends."""
 
-    def test_is_made_before_the_data_is_looked_at(self, offer):
+    def test_is_made_before_the_data_is_looked_at(self, contribution):
         ledger, held = Ledger(), []
 
-        def offers():
+        def contributions():
             held.append(ledger.spent("films"))
-            yield offer
+            yield contribution
 
-        Door(BUDGET, ledger, "films").release(counts(), offers(), BUDGET.cost // 3)
+        Mechanism(BUDGET, ledger, "films").release(counts(), contributions(), BUDGET.cost // 3)
         assert held == [BUDGET.cost]
 
-    def test_the_second_of_two_runs_at_once_is_refused_and_the_first_one_finishes(self, offer):
+    def test_the_second_of_two_runs_at_once_is_refused_and_the_first_one_finishes(self, contribution):
         ledger = Ledger()
         ledger.declare("films", 1.3, 1e-5)
-        with Door(BUDGET, ledger, "films") as first:
-            first.release(counts(), offer, BUDGET.cost // 3)
+        with Mechanism(BUDGET, ledger, "films") as first:
+            first.release(counts(), contribution, BUDGET.cost // 3)
             with (
                 pytest.raises(PrivacyBudgetExceeded, match="Runs that have not ended hold"),
-                Door(BUDGET, ledger, "films") as second,
+                Mechanism(BUDGET, ledger, "films") as second,
             ):
-                second.release(counts(), offer, BUDGET.cost // 3)
+                second.release(counts(), contribution, BUDGET.cost // 3)
             for _ in range(2):
-                first.release(counts(), offer, BUDGET.cost // 3)
+                first.release(counts(), contribution, BUDGET.cost // 3)
         assert second.releases == []
         assert ledger.spent("films") == first.spent
 
     @pytest.mark.parametrize("problem", [None, ValueError, KeyboardInterrupt])
-    def test_what_is_left_is_given_back_whatever_ends_the_run(self, offer, problem):
+    def test_what_is_left_is_given_back_whatever_ends_the_run(self, contribution, problem):
         ledger = Ledger()
-        with contextlib.suppress(*[problem] if problem else []), Door(BUDGET, ledger, "films") as door:
-            door.release(counts(), offer, BUDGET.cost // 3)
+        with contextlib.suppress(*[problem] if problem else []), Mechanism(BUDGET, ledger, "films") as mechanism:
+            mechanism.release(counts(), contribution, BUDGET.cost // 3)
             assert ledger.spent("films") == BUDGET.cost
             if problem:
                 raise problem
-        assert ledger.spent("films") == door.spent < 0.4 * BUDGET.cost
+        assert ledger.spent("films") == mechanism.spent < 0.4 * BUDGET.cost
         assert ledger.open_runs() == []
 
-    def test_nothing_is_given_back_of_adaptive_costs_unless_nothing_was_spent(self, offer):
+    def test_nothing_is_given_back_of_adaptive_costs_unless_nothing_was_spent(self, contribution):
         ledger = Ledger()
-        with Door(BUDGET, ledger, "films", adaptive=True) as door:
-            door.release(counts(), offer, BUDGET.cost // 3)
+        with Mechanism(BUDGET, ledger, "films", adaptive=True) as mechanism:
+            mechanism.release(counts(), contribution, BUDGET.cost // 3)
         assert ledger.spent("films") == BUDGET.cost
-        with contextlib.suppress(ValueError), Door(BUDGET, ledger, "films", adaptive=True) as door:
-            door.release(counts(), Offer(offer.pattern, np.full(4 * N_USERS, np.nan)), BUDGET.cost)
+        with contextlib.suppress(ValueError), Mechanism(BUDGET, ledger, "films", adaptive=True) as mechanism:
+            mechanism.release(counts(), Contribution(contribution.pattern, np.full(4 * N_USERS, np.nan)), BUDGET.cost)
         assert ledger.spent("films") == BUDGET.cost
 
-    def test_a_run_that_can_be_resumed_keeps_it_when_it_is_broken_off(self, offer):
+    def test_a_run_that_can_be_resumed_keeps_it_when_it_is_broken_off(self, contribution):
         ledger, keeper = Ledger(), Memory()
-        with contextlib.suppress(ValueError), Door(BUDGET, ledger, "films", keeper=keeper) as door:
-            door.release(counts(), offer, BUDGET.cost // 3)
+        with contextlib.suppress(ValueError), Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+            mechanism.release(counts(), contribution, BUDGET.cost // 3)
             raise ValueError
         assert [run.name for run in ledger.open_runs()] == [keeper.run]
-        with contextlib.suppress(ValueError), Door(BUDGET, ledger, "films", keeper=keeper):
+        with contextlib.suppress(ValueError), Mechanism(BUDGET, ledger, "films", keeper=keeper):
             raise ValueError("before anything was recalled")
         assert ledger.spent("films") == BUDGET.cost
-        with Door(BUDGET, ledger, "films", keeper=keeper) as door:
-            release_thrice(door, offer)
-        assert ledger.spent("films") == door.spent
+        with Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+            release_thrice(mechanism, contribution)
+        assert ledger.spent("films") == mechanism.spent
         assert ledger.open_runs() == []
 
-    def test_a_run_that_spent_nothing_has_nothing_to_resume(self, offer):
+    def test_a_run_that_spent_nothing_has_nothing_to_resume(self, contribution):
         ledger = Ledger()
-        with pytest.raises(ValueError, match="finite"), Door(BUDGET, ledger, "films", keeper=Memory()) as door:
-            door.release(counts(), Offer(offer.pattern, np.full(4 * N_USERS, np.nan)), BUDGET.cost)
+        with (
+            pytest.raises(ValueError, match="finite"),
+            Mechanism(BUDGET, ledger, "films", keeper=Memory()) as mechanism,
+        ):
+            mechanism.release(counts(), Contribution(contribution.pattern, np.full(4 * N_USERS, np.nan)), BUDGET.cost)
         assert ledger.spent("films") == 0
 
-    def test_a_run_that_was_released_must_reserve_again_to_go_on(self, offer, interrupted):
+    def test_a_run_that_was_released_must_reserve_again_to_go_on(self, contribution, interrupted):
         ledger, keeper, first = interrupted
         ledger.end(keeper.run)
         ledger.spend("films", "meanwhile", BUDGET.cost // 3)
-        door = Door(BUDGET, ledger, "films", keeper=keeper)
-        assert np.array_equal(door.release(counts(), offer, BUDGET.cost // 3), first[0]), "that is paid for"
-        door.release(counts(), offer, BUDGET.cost // 3)
+        mechanism = Mechanism(BUDGET, ledger, "films", keeper=keeper)
+        assert np.array_equal(mechanism.release(counts(), contribution, BUDGET.cost // 3), first[0]), "that is paid for"
+        mechanism.release(counts(), contribution, BUDGET.cost // 3)
         with pytest.raises(PrivacyBudgetExceeded):
-            door.release(counts(), offer, BUDGET.cost // 3)
+            mechanism.release(counts(), contribution, BUDGET.cost // 3)
         assert ledger.spent("films") <= BUDGET.cost
 
-    def test_a_run_that_has_ended_is_recalled_for_nothing(self, offer, interrupted):
+    def test_a_run_that_has_ended_is_recalled_for_nothing(self, contribution, interrupted):
         ledger, keeper, _ = interrupted
-        with Door(BUDGET, ledger, "films", keeper=keeper) as door:
-            release_thrice(door, offer)
+        with Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+            release_thrice(mechanism, contribution)
         ledger.declare("films", 0.1, 1e-5)
-        with Door(BUDGET, ledger, "films", keeper=keeper) as door:
-            release_thrice(door, offer)
-        assert ledger.spent("films") == door.spent
+        with Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+            release_thrice(mechanism, contribution)
+        assert ledger.spent("films") == mechanism.spent
 
     @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-    def test_a_child_does_not_end_the_run_of_its_parent(self, offer, tmp_path):
+    def test_a_child_does_not_end_the_run_of_its_parent(self, contribution, tmp_path):
         ledger = Ledger(tmp_path / "ledger.db")
-        with Door(BUDGET, ledger, "films") as door:
-            door.release(counts(), offer, BUDGET.cost // 3)
+        with Mechanism(BUDGET, ledger, "films") as mechanism:
+            mechanism.release(counts(), contribution, BUDGET.cost // 3)
             child = os.fork()
             if child == 0:
-                door.close()
+                mechanism.close()
                 os._exit(0)
             os.waitpid(child, 0)
             assert ledger.spent("films") == BUDGET.cost
-        assert ledger.spent("films") == door.spent
+        assert ledger.spent("films") == mechanism.spent
 
-    def test_what_ended_the_run_is_heard_of_even_if_the_ledger_is_gone(self, offer, tmp_path, caplog):
+    def test_what_ended_the_run_is_heard_of_even_if_the_ledger_is_gone(self, contribution, tmp_path, caplog):
         def broken_off():
-            with Door(BUDGET, Ledger(tmp_path / "ledger.db"), "films") as door:
-                door.release(counts(), offer, BUDGET.cost // 3)
+            with Mechanism(BUDGET, Ledger(tmp_path / "ledger.db"), "films") as mechanism:
+                mechanism.release(counts(), contribution, BUDGET.cost // 3)
                 (tmp_path / "ledger.db").unlink()
                 raise KeyError
 

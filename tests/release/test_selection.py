@@ -11,7 +11,7 @@ from dp_accounting.rdp import RdpAccountant
 from scipy import stats
 
 from dpals.release import accounting, selection
-from dpals.release.randomness import InsecureSeededStream
+from dpals.release.noise import InsecureSeededStream
 from dpals.release.selection import Poisson, TruncatedNegativeBinomial, best_of, three_epsilon, tries_of
 
 GEOMETRIC = TruncatedNegativeBinomial(1.0, 0.1)

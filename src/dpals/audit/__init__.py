@@ -1,12 +1,12 @@
 """Evidence that the promise holds, for people who do not take it on trust.
 
 Five levels, each a function of a method and each with its own kind of evidence. `run` puts them together, `report` is
-what they find, `recording` the double of the door that they all use, `data` the people that they train on.
+what they find, `recording` the double of the mechanism that they all use, `data` the people that they train on.
 
 ======================  ======================================================================  ======================
 ``replay``              neighbouring data sets, release by release, in exact integers:          level 1
                         ``neighbours``, ``books``, ``serving``, ``search_replay``, and drills
-                        of the door (``drills``), the ledger and resumed runs
+                        of the mechanism (``drills``), the ledger and resumed runs
 ``noise``               is the noise what it should be, and never the same twice:               level 2
                         ``noise_samples``, ``streams``, ``tries``, ``surprise``
 ``canary``              a user who reaches every bound, and how well releases give that user    level 3

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.audit.data import RANGE
+from dpals.data.ratings import Ratings
 from dpals.kernels.hashing import hashed_uniform
-from dpals.methods.estimator import PrivateEstimator
-from dpals.model import FactorModel
-from dpals.ratings import Ratings
+from dpals.methods.base.estimator import PrivateEstimator
+from dpals.model.factor_model import FactorModel
 from dpals.release import accounting, selection
-from dpals.release.randomness import NoiseStream
-from dpals.release.statement import Statement
+from dpals.release.noise import NoiseStream
+from dpals.statement.record import Statement
 
 Doubles = NDArray[np.float64]
 

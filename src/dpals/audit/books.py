@@ -12,12 +12,12 @@ from typing import Any
 import mpmath
 
 from dpals.audit.recording import Run, ending_told
-from dpals.methods.estimator import PrivateEstimator
-from dpals.ratings import Ratings
+from dpals.data.ratings import Ratings
+from dpals.ledger.ledger import Ledger
+from dpals.methods.base.estimator import PrivateEstimator
 from dpals.release import accounting, selection
-from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Release
-from dpals.release.statement import Statement
+from dpals.statement.record import Statement
 
 _UNIT = Fraction(1, 2**accounting.COST_BITS)
 _DIGITS = 60

@@ -11,16 +11,16 @@ from dpals.audit.recording import checked_subject, recorded
 from dpals.audit.report import Check, Curve, Level, Verdict
 from dpals.audit.search_canary import search_checks
 from dpals.audit.surprise import judged, variance_surprise
-from dpals.methods.estimator import PrivateEstimator
+from dpals.data.ratings import Ratings
+from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
-from dpals.ratings import Ratings
 from dpals.release.accounting import attack_power, mu_of
-from dpals.release.mechanism import Door
-from dpals.release.statement import Statement
+from dpals.release.mechanism import Mechanism
+from dpals.statement.record import Statement
 
 _FEWEST, _MOST = 20, 100
 _FOR_MU_1 = 1.4
-_ROUNDED_BY_DOOR = 0.01
+_ROUNDED_BY_MECHANISM = 0.01
 
 _FORMS = {"scalar": "numbers", "vector": "vectors", "symmetric": "matrices"}
 
@@ -28,7 +28,7 @@ _FORMS = {"scalar": "numbers", "vector": "vectors", "symmetric": "matrices"}
 def audit_canary(estimator: PrivateEstimator, ratings: Ratings, runs: int = 100_000) -> Level:
     """Recognise users who reach every bound, and compare with what the statement claims.
 
-    The method is trained once, to see what it releases. Then canaries go through the real door, with the same
+    The method is trained once, to see what it releases. Then canaries go through the real mechanism, with the same
     queries, costs and secure noise: in each of `runs` pairs there are at least 20 who take part and as many who do not,
     many pairs in one release (see `dpals.audit.crowd`). An attacker who knows exactly what a canary would add scores
     them by their likelihood ratio, which no attack can beat. From how often that is wrong follows a lower bound on mu.
@@ -54,18 +54,18 @@ def audit_canary(estimator: PrivateEstimator, ratings: Ratings, runs: int = 100_
     subject = checked_subject(estimator)
     run = recorded(subject, ratings, insecure_seed=None)
     if isinstance(subject, PrivateSearch):
-        while not run.doors:  # it can happen that a search makes no try
+        while not run.mechanisms:  # it can happen that a search makes no try
             run = recorded(subject, ratings, insecure_seed=None)
     statement = run.model.privacy
     assert statement is not None
-    parts = parts_of(run, n_doors=2 if statement.selection else None)
+    parts = parts_of(run, n_mechanisms=2 if statement.selection else None)
     if not any(part.passages for part in parts):
         return _nothing_released(statement)
     if statement.selection is None:
         assert statement.mu is not None
-        return _recognised(parts, statement, statement.mu, runs, subject.door_class)
-    level = _recognised(parts, statement, statement.selection.mu, runs, subject.door_class)
-    checks, epsilon = search_checks(statement, runs, subject.door_class)
+        return _recognised(parts, statement, statement.mu, runs, subject.mechanism_class)
+    level = _recognised(parts, statement, statement.selection.mu, runs, subject.mechanism_class)
+    checks, epsilon = search_checks(statement, runs, subject.mechanism_class)
     facts = {**level.facts, "epsilon_at_least": epsilon}
     return Level(3, "canary", (*level.checks, *checks), facts, level.curves)
 
@@ -90,10 +90,12 @@ def _nothing_released(statement: Statement) -> Level:
     return Level(3, "canary", (Check("no release can give anyone away", "passed", detail),), facts)
 
 
-def _recognised(parts: list[Part], statement: Statement, mu: float, runs: int, door_class: type[Door]) -> Level:
+def _recognised(
+    parts: list[Part], statement: Statement, mu: float, runs: int, mechanism_class: type[Mechanism]
+) -> Level:
     """What canaries prove about releases for which this mu is claimed: those of a fit, or of one try."""
     each = canaries_per_pair(mu)
-    scored = scores(parts, 2 * each * runs, door_class)
+    scored = scores(parts, 2 * each * runs, mechanism_class)
     everything = scored.pop("all")
     absent, present = everything.absent, everything.present
     found = _proved(everything, mu)
@@ -139,10 +141,10 @@ def _telling(scored: Scored, mu: float) -> bool:
 def _check_scores(scored: Scored) -> Check:
     """Are scores distributed as they should be? If not, being hard to recognise says nothing.
 
-    Absent canaries have N(0, 1). Present ones have their reach more, or a little less: the door scales those above the
-    bound down by rounding, and never up.
+    Absent canaries have N(0, 1). Present ones have their reach more, or a little less: the mechanism scales those
+    above the bound down by rounding, and never up.
     """
-    excess, least = scored.present - scored.reaches, -_ROUNDED_BY_DOOR * scored.reach
+    excess, least = scored.present - scored.reaches, -_ROUNDED_BY_MECHANISM * scored.reach
     absent_off, present_off = abs(scored.absent.mean()), max(0.0, excess.mean(), least - excess.mean())
     surprises = [
         *(variance_surprise(side) for side in (scored.absent, excess)),

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dpals.audit.recording import Passage, Run
 from dpals.kernels.hashing import hashed_normal, hashed_uniform
 from dpals.release.accounting import Budget
-from dpals.release.contribution import MAX_BOUND_BITS, Grid, Offer, Pattern, Query
-from dpals.release.mechanism import Door
+from dpals.release.contribution import MAX_BOUND_BITS, Contribution, Grid, Pattern, Query
+from dpals.release.mechanism import Mechanism
 
 _LANE = 4
 _BATCH_ENTRIES = 2**20  # published numbers of a release: 8 MB for each table
@@ -30,19 +30,19 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Releases that one door makes, with its budget. A fit has one part, a try of a search two."""
+    """Releases that one mechanism makes, with its budget. A fit has one part, a try of a search two."""
 
     budget: Budget
     passages: tuple[Passage, ...]
 
 
-def parts_of(run: Run, n_doors: int | None = None) -> list[Part]:
-    """What went through each of the first doors of a run, but for what no user can move."""
+def parts_of(run: Run, n_mechanisms: int | None = None) -> list[Part]:
+    """What went through each of the first mechanisms of a run, but for what no user can move."""
     parts, start = [], 0
-    for door in run.doors[:n_doors]:
-        stop = start + len(door.releases)
-        moved = tuple(passage for passage in run.passages[start:stop] if passage.query.bound > 0)
-        parts.append(Part(door.budget, moved))
+    for mechanism in run.mechanisms[:n_mechanisms]:
+        stop = start + len(mechanism.releases)
+        moved = tuple(passage for passage in run.passages[start:stop] if passage.query.sensitivity > 0)
+        parts.append(Part(mechanism.budget, moved))
         start = stop
     return parts
 
@@ -56,7 +56,7 @@ class Crowd:
     """
 
     rows: int
-    offer: Offer
+    contribution: Contribution
     known: Floats
     squares: Floats
     columns: NDArray[np.int64]
@@ -85,11 +85,11 @@ class Scored:
         return float(self.reaches.mean())
 
 
-def scores(parts: Sequence[Part], canaries: int, door_class: type[Door] = Door) -> dict[str, Scored]:
+def scores(parts: Sequence[Part], canaries: int, mechanism_class: type[Mechanism] = Mechanism) -> dict[str, Scored]:
     """Scores of about so many canaries, half of them present: by everything that is released, and by each form of it.
 
-    Each batch goes through doors of its own, with the costs of the recorded releases. The score is the logarithm of
-    the likelihood ratio of what was published about the canary, scaled so that it is N(0, 1) for absent ones and
+    Each batch goes through mechanisms of its own, with the costs of the recorded releases. The score is the logarithm
+    of the likelihood ratio of what was published about the canary, scaled so that it is N(0, 1) for absent ones and
     N(mu, 1) for present ones, if noise is what the records say. Everything together is called ``all``.
     """
     seen: dict[str, list[Scored]] = {}
@@ -100,7 +100,7 @@ def scores(parts: Sequence[Part], canaries: int, door_class: type[Door] = Door) 
                 crowds[_key(passage)] = crowd_of(passage, size, wide)
         here = _takes_part(size)
         for _ in range(count):
-            by_form = _evidence(parts, crowds, size, door_class)
+            by_form = _evidence(parts, crowds, size, mechanism_class)
             together = np.sum(list(by_form.values()), axis=0)
             for name, (projections, squares) in {"all": together, **by_form}.items():
                 roots = np.sqrt(squares)
@@ -109,15 +109,17 @@ def scores(parts: Sequence[Part], canaries: int, door_class: type[Door] = Door) 
     return {name: _joined(batches) for name, batches in seen.items()}
 
 
-def _evidence(parts: Sequence[Part], crowds: dict[Key, Crowd], size: int, door_class: type[Door]) -> dict[str, Floats]:
+def _evidence(
+    parts: Sequence[Part], crowds: dict[Key, Crowd], size: int, mechanism_class: type[Mechanism]
+) -> dict[str, Floats]:
     """Inner products of published and known numbers, over the variance, and squared norms over it, for each form."""
     found: dict[str, Floats] = {}
     for part in parts:
-        door = door_class(part.budget, quiet=True)
+        mechanism = mechanism_class(part.budget, quiet=True)
         for passage in part.passages:
             crowd = crowds[_key(passage)]
-            published = door.release(replace(passage.query, n_items=crowd.rows), crowd.offer, passage.cost)
-            record = door.releases[-1]
+            published = mechanism.release(replace(passage.query, n_items=crowd.rows), crowd.contribution, passage.cost)
+            record = mechanism.releases[-1]
             sums = found.setdefault(passage.query.form, np.zeros((2, size)))
             sums += np.stack([crowd.projections(published / record.step), crowd.squares]) / record.variance
     return found
@@ -130,11 +132,12 @@ def _joined(batches: list[Scored]) -> Scored:
 def crowd_of(passage: Passage, size: int, wide: bool) -> Crowd:
     """Canaries for a release: along one axis, along all with equal weight, or anywhere, on one item or on several.
 
-    A quarter of them is at the bound, the others far above it, so that the door has to scale them down. They are chosen
-    as integers on the grid and offered a quarter of a step beyond, so that what they add is known without the door.
+    A quarter of them is at the bound, the others far above it, so that the mechanism has to scale them down. They are
+    chosen as integers on the grid and contributed a quarter of a step beyond, so that what they add is known without
+    the mechanism.
     """
     query, number = passage.query, np.arange(size)
-    bits = round(math.log2(query.bound / passage.record.step))
+    bits = round(math.log2(query.sensitivity / passage.record.step))
     items, lanes = _items(query), _lanes(query, wide)
     group, lane = np.divmod(number, lanes)
     places = np.arange(query.dimension // lanes * lanes).reshape(lanes, -1)
@@ -145,8 +148,10 @@ def crowd_of(passage: Passage, size: int, wide: bool) -> Crowd:
     known = np.zeros((-(-size // lanes), items, lanes, columns.shape[1]))
     known[group, :, lane] = added * counts[:, None, :]
     own_items = group[:, None] * items + np.arange(items)
-    offer = _offer(query, Grid.of(query, bits), own_items, coefficients, vectors, places[lane])
-    return Crowd(offer.pattern.n_items, offer, known, (added**2 * counts[:, None, :]).sum(axis=(1, 2)), columns)
+    contribution = _contribution(query, Grid.of(query, bits), own_items, coefficients, vectors, places[lane])
+    return Crowd(
+        contribution.pattern.n_items, contribution, known, (added**2 * counts[:, None, :]).sum(axis=(1, 2)), columns
+    )
 
 
 def _integers(query: Query, bits: int, weights: NDArray[np.int64], items: int) -> tuple[Floats, Floats]:
@@ -180,15 +185,15 @@ def _products(
     return numbers[places[:, rows], places[:, columns]], vectors[:, rows] * vectors[:, columns], counts
 
 
-def _offer(
+def _contribution(
     query: Query,
     grid: Grid,
     own_items: NDArray[np.int64],
     coefficients: Floats,
     vectors: Floats,
     places: NDArray[np.int64],
-) -> Offer:
-    """What the canaries that take part offer, some of them too much."""
+) -> Contribution:
+    """What the canaries that take part contribute, some of them too much."""
     size, items = own_items.shape
     here = _takes_part(size)
     pattern = Pattern(
@@ -197,14 +202,14 @@ def _offer(
     chance = hashed_uniform(20, np.arange(size))[:, None]
     louder = np.where(chance < 0.25, 1, np.where(chance < 0.5, 3, np.where(chance < 0.9, 50, 1)))
     most = 2.0**MAX_BOUND_BITS / np.maximum(np.abs(coefficients).max(axis=1, keepdims=True), 1)
-    louder = np.minimum(louder, np.maximum(most, 1))  # beyond it the door cuts each number by itself
+    louder = np.minimum(louder, np.maximum(most, 1))  # beyond it the mechanism cuts each number by itself
     longer = np.where(chance < 0.9, 1, 1.5)
-    offered = (_beyond(coefficients) * louder * grid.coefficient_step)[here].reshape(-1)
+    contributed = (_beyond(coefficients) * louder * grid.coefficient_step)[here].reshape(-1)
     if query.form == "scalar":
-        return Offer(pattern, offered)
+        return Contribution(pattern, contributed)
     whole = np.zeros((size, query.dimension))
     np.put_along_axis(whole, places, _beyond(vectors) * longer * grid.vector_step, axis=1)
-    return Offer(pattern, offered, whole[here])
+    return Contribution(pattern, contributed, whole[here])
 
 
 def _directions(seed: int, size: int, width: int) -> Floats:
@@ -270,4 +275,4 @@ def _key(passage: Passage) -> Key:
     """Releases alike in this have the same canaries."""
     query = passage.query
     shape = query.form, query.dimension, query.weights, _items(query)
-    return *shape, query.bound, query.coefficient_norm, passage.record.step
+    return *shape, query.sensitivity, query.coefficient_norm, passage.record.step

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.hashing import hashed_uniform
-from dpals.methods.estimator import PrivateEstimator
-from dpals.ratings import Ratings
+from dpals.methods.base.estimator import PrivateEstimator
 
 RANGE = (0.5, 5.0)
 CATALOGUE_SIZES = (40, 200, 1000, 5000)

@@ -1,4 +1,4 @@
-"""The door under the worst callers: users far beyond the bound, in odd numbers, offered twice, out of turn."""
+"""The mechanism under the worst callers: users far beyond the bound, in odd numbers, contributed twice, out of turn."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.audit.recording import Passage
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.hashing import hashed_normal
-from dpals.ratings import Ratings
 from dpals.release.accounting import COST_BITS, Budget, PrivacyBudgetExceeded
-from dpals.release.contribution import MAX_BOUND_BITS, Grid, Offer, Pattern, Query, on_grid
-from dpals.release.mechanism import Door
+from dpals.release.contribution import MAX_BOUND_BITS, Contribution, Grid, Pattern, Query, quantize_and_clip
+from dpals.release.mechanism import Mechanism
 from dpals.release.sums import SLAB_USERS, add_exactly, empty_sums
 
 _BUDGET = Budget(epsilon=1.0, delta=1e-5)
@@ -29,16 +29,16 @@ _OTHER_QUERIES = (
 
 
 def beyond_bounds(passages: Sequence[Passage]) -> Iterator[str]:
-    """Users who could move a release of the method by more than its bound, if they offered whatever they liked.
+    """Users who could move a release of the method by more than its bound, if they contributed whatever they liked.
 
-    For each release, users of many kinds go through the code that puts offers on the grid and adds them up, alone and
-    together. The bound is compared in Python's integers, which do not overflow.
+    For each release, users of many kinds go through the code that puts contributions on the grid and adds them up,
+    alone and together. The bound is compared in Python's integers, which do not overflow.
     """
     for passage in _distinct(passages):
         query, record = replace(passage.query, n_items=min(passage.query.n_items, _MOST_ITEMS)), passage.record
         if record.variance * passage.cost < record.bound**2 << COST_BITS:
             yield f"{query.purpose}: the noise is less than the cost allows"
-        grid = Grid.of(query, round(math.log2(query.bound / record.step)) if query.bound else 0)
+        grid = Grid.of(query, round(math.log2(query.sensitivity / record.step)) if query.sensitivity else 0)
         if grid.bound != record.bound:
             yield f"{query.purpose}: the recorded bound is not the one that is enforced"
         yield from _beyond(query, grid, record.bound)
@@ -49,8 +49,11 @@ def beyond_bounds(passages: Sequence[Passage]) -> Iterator[str]:
 def _beyond(query: Query, grid: Grid, bound: int) -> Iterator[str]:
     """Users who move a release beyond its bound, and sums that are not exact."""
     weights = query.coordinate_weights.astype(object)
-    offer = _loud_users(query, grid)
-    together, alone = _sums(offer, query, grid), [_sums(_one(offer, i), query, grid) for i in range(_EVERYONE)]
+    contribution = _loud_users(query, grid)
+    together, alone = (
+        _sums(contribution, query, grid),
+        [_sums(_one(contribution, i), query, grid) for i in range(_EVERYONE)],
+    )
     if not np.array_equal(together, sum(alone)):
         yield f"{query.purpose}: the sum over users is not exact"
     for user, sums in enumerate(alone):
@@ -69,7 +72,7 @@ def _distinct(passages: Sequence[Passage]) -> list[Passage]:
     return list({kind(passage): passage for passage in passages}.values())
 
 
-def _loud_users(query: Query, grid: Grid) -> Offer:
+def _loud_users(query: Query, grid: Grid) -> Contribution:
     """Users at the bound, one step above it, far above it, of extreme numbers, and of none."""
     m, d = query.n_items, query.dimension
     user, item, axis = np.arange(_EVERYONE)[:, None], np.arange(m)[None, :], np.arange(d)[None, :]
@@ -86,34 +89,38 @@ def _loud_users(query: Query, grid: Grid) -> Offer:
     vectors[3:7, 0] = 1.5 * grid.vector_step
     vectors[5:8, -1] += 1.5 * grid.vector_step
     pattern = Pattern(np.arange(0, m * _EVERYONE + 1, m), np.tile(np.arange(m), _EVERYONE), m)
-    return Offer(pattern, coefficients.reshape(-1), None if query.form == "scalar" else vectors)
+    return Contribution(pattern, coefficients.reshape(-1), None if query.form == "scalar" else vectors)
 
 
-def _one(offer: Offer, user: int) -> Offer:
-    m = offer.pattern.n_items
+def _one(contribution: Contribution, user: int) -> Contribution:
+    m = contribution.pattern.n_items
     row = slice(user * m, (user + 1) * m)
-    pattern = Pattern(np.array([0, m]), offer.pattern.items[row], m)
-    return Offer(pattern, offer.coefficients[row], None if offer.vectors is None else offer.vectors[user : user + 1])
+    pattern = Pattern(np.array([0, m]), contribution.pattern.items[row], m)
+    return Contribution(
+        pattern,
+        contribution.coefficients[row],
+        None if contribution.vectors is None else contribution.vectors[user : user + 1],
+    )
 
 
-def _sums(offer: Offer, query: Query, grid: Grid) -> NDArray[np.object_]:
+def _sums(contribution: Contribution, query: Query, grid: Grid) -> NDArray[np.object_]:
     sums = empty_sums(query)
-    add_exactly(sums, on_grid(offer, query, grid), query)
+    add_exactly(sums, quantize_and_clip(contribution, query, grid), query)
     return sums.astype(object)
 
 
 def breaches() -> Iterator[str]:
-    """What the door or the reading of data lets through and must refuse."""
+    """What the mechanism or the reading of data lets through and must refuse."""
     if not is_refused(ValueError, lambda: Pattern(np.array([0, 2]), np.array([1, 1]), 3)):
         yield "a user may name an item twice"
     if not is_refused(ValueError, lambda: _release(_counts(2), _counts(2, first_user=1))):
         yield "a user may be in two blocks of one release"
     if not is_refused(ValueError, lambda: _release(_counts(2), _counts(2, first_user=2), _counts(1))):
         yield "a user may be in two blocks of one release that do not follow each other"
-    if not is_refused(ValueError, lambda: _release(Offer(Pattern.one_item(1), np.array([np.nan])))):
-        yield "what users offer may be no number"
+    if not is_refused(ValueError, lambda: _release(Contribution(Pattern.one_item(1), np.array([np.nan])))):
+        yield "what users contribute may be no number"
     if not is_refused(PrivacyBudgetExceeded, _release_twice):
-        yield "a door spends more than its budget"
+        yield "a mechanism spends more than its budget"
     if not is_refused(PrivacyBudgetExceeded, _release_inside_another):
         yield "a release inside another spends the budget twice"
     if not is_refused(InputError, lambda: Ratings.from_arrays([1], [1], [3.0])):
@@ -152,25 +159,25 @@ def is_refused(errors: type[Exception], action: Callable[[], object]) -> bool:
     return False
 
 
-def _counts(users: int = 2, first_user: int = 0) -> Offer:
-    return Offer(Pattern.one_item(users, first_user), np.ones(users))
+def _counts(users: int = 2, first_user: int = 0) -> Contribution:
+    return Contribution(Pattern.one_item(users, first_user), np.ones(users))
 
 
-def _release(*offers: Offer) -> None:
-    Door(_BUDGET).release(Query("drill", 1, 1.0), offers, _BUDGET.cost)
+def _release(*contributions: Contribution) -> None:
+    Mechanism(_BUDGET).release(Query("drill", 1, 1.0), contributions, _BUDGET.cost)
 
 
 def _release_twice() -> None:
-    door = Door(_BUDGET)
+    mechanism = Mechanism(_BUDGET)
     for _ in range(2):
-        door.release(Query("drill", 1, 1.0), _counts(), 3 * _BUDGET.cost // 5)
+        mechanism.release(Query("drill", 1, 1.0), _counts(), 3 * _BUDGET.cost // 5)
 
 
 def _release_inside_another() -> None:
-    door = Door(_BUDGET)
+    mechanism = Mechanism(_BUDGET)
 
-    def offers() -> Iterator[Offer]:
-        door.release(Query("inner", 1, 1.0), _counts(), _BUDGET.cost)
+    def contributions() -> Iterator[Contribution]:
+        mechanism.release(Query("inner", 1, 1.0), _counts(), _BUDGET.cost)
         yield _counts()
 
-    door.release(Query("outer", 1, 1.0), offers(), _BUDGET.cost)
+    mechanism.release(Query("outer", 1, 1.0), contributions(), _BUDGET.cost)

@@ -10,10 +10,10 @@ from typing import Any
 from unittest.mock import patch
 
 from dpals.audit.drills import is_refused
-from dpals.release import ledger as ledgers
+from dpals.ledger import ledger as ledgers
+from dpals.ledger.hash_chain import GENESIS, LedgerDamaged, link
+from dpals.ledger.ledger import Ledger
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded
-from dpals.release.chain import GENESIS, LedgerDamaged, link
-from dpals.release.ledger import Ledger
 
 _BUDGET = Budget(epsilon=1.0, delta=1e-5)
 _MOST = 3 * _BUDGET.cost // 5  # of a budget: twice this is too much
@@ -105,7 +105,7 @@ _RUNS: dict[str, Callable[[], bool]] = {
 
 
 def _head_of_a_spend(path: Path) -> str:
-    with patch("dpals.release.entries.now", return_value="2026-01-01T00:00:00+00:00"):
+    with patch("dpals.ledger.entries.now", return_value="2026-01-01T00:00:00+00:00"):
         Ledger(path).spend(_NAME, "drill", 1000)
     return Ledger(path).verify()
 

@@ -24,7 +24,7 @@ class Difference:
 
 BOUND = "moves beyond its bound"
 RECORD = "the releases differ in number, shape, bound, noise or cost"
-OFFERS = "what other users offer differs"
+CONTRIBUTIONS = "what other users contribute differs"
 MODEL = "the published model differs"
 LOG = "what is logged, warned of or printed differs"
 
@@ -45,9 +45,9 @@ def differences(whole: Run, without: Run, removed: int = 1) -> Iterator[Differen
             yield Difference(BOUND, f"{where}: {used(one, other):.4g} of the bound")
         for part, before, after in zip(_PARTS, _rows(one), _rows(other), strict=True):
             if not is_cut_out(before, after):
-                yield Difference(OFFERS, f"{where}: {part}")
+                yield Difference(CONTRIBUTIONS, f"{where}: {part}")
         if _offering(one) - _offering(other) > removed:
-            yield Difference(OFFERS, f"{where}: number of users")
+            yield Difference(CONTRIBUTIONS, f"{where}: number of users")
     yield from _of_models(whole, without)
     if whole.log != without.log:
         yield Difference(LOG, f"{len(whole.log)} lines, {len(without.log)} without the user")
@@ -71,17 +71,20 @@ _PARTS = ("number of items of each user", "items", "coefficients", "vectors")
 
 
 def _rows(passage: Passage) -> tuple[NDArray[Any], ...]:
-    """What all users offer, in their order."""
-    counts = [np.diff(offer.pattern.indptr) for offer in passage.offers]
-    items = [offer.pattern.items for offer in passage.offers]
-    coefficients = [offer.coefficients for offer in passage.offers]
-    vectors = [np.zeros((0, 1)) if offer.vectors is None else offer.vectors for offer in passage.offers]
+    """What all users contribute, in their order."""
+    counts = [np.diff(contribution.pattern.indptr) for contribution in passage.contributions]
+    items = [contribution.pattern.items for contribution in passage.contributions]
+    coefficients = [contribution.coefficients for contribution in passage.contributions]
+    vectors = [
+        np.zeros((0, 1)) if contribution.vectors is None else contribution.vectors
+        for contribution in passage.contributions
+    ]
     return tuple(np.concatenate(part) if part else np.zeros(0) for part in (counts, items, coefficients, vectors))
 
 
 def _offering(passage: Passage) -> int:
     """How many users there are in a release."""
-    return sum(offer.pattern.n_users for offer in passage.offers)
+    return sum(contribution.pattern.n_users for contribution in passage.contributions)
 
 
 def is_cut_out(before: NDArray[Any], after: NDArray[Any]) -> bool:

@@ -29,11 +29,11 @@ from dpals.audit.surprise import (
     variance_surprise,
 )
 from dpals.audit.tries import check_tries
-from dpals.methods.estimator import PrivateEstimator
+from dpals.data.ratings import Ratings
+from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
-from dpals.ratings import Ratings
-from dpals.release.mechanism import Door
-from dpals.release.randomness import NoiseStream, rounded_gaussian
+from dpals.release.mechanism import Mechanism
+from dpals.release.noise import NoiseStream, rounded_gaussian
 
 LOW_BITS = 8
 _WIDE = 2.0**12  # steps: noise wider than this has low bits that are fair to far more digits than can be seen
@@ -66,8 +66,8 @@ def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 20
     searching = isinstance(estimator, PrivateSearch)
     with watched_streams() as watch:
         runs = two_fits(estimator, ratings)
-        noises = gathered(runs, samples, estimator.door_class)
-        tails = _check_tails(noises[0], estimator.door_class) if noises else None
+        noises = gathered(runs, samples, estimator.mechanism_class)
+        tails = _check_tails(noises[0], estimator.mechanism_class) if noises else None
     if tails is None:
         return Level(2, "noise", (_check_nothing(runs, len(watch.keys)),))
     processes = other_processes()
@@ -82,9 +82,9 @@ def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 20
         *_check_bits(noises),
         _check_grid(list(dict.fromkeys(passages))),
         _check_independence(noises, runs),
-        check_source(passages[0], estimator.door_class),
+        check_source(passages[0], estimator.mechanism_class),
         check_no_reuse(watch),
-        check_paid_first(watch, free_streams, passages[0], estimator.door_class),
+        check_paid_first(watch, free_streams, passages[0], estimator.mechanism_class),
         check_processes(processes),
         check_labels(runs[0], recorded(estimator, ratings, insecure_seed=1)),
     ]
@@ -105,7 +105,7 @@ def _check_nothing(runs: Sequence[Run], n_streams: int) -> Check:
     """For methods that publish nothing."""
     if any(isinstance(run.estimator, PrivateSearch) for run in runs):
         return Check("there is noise to look at", "inconclusive", f"none of {len(runs)} searches made a try")
-    spent = sum(door.spent for run in runs for door in run.doors)
+    spent = sum(mechanism.spent for run in runs for mechanism in run.mechanisms)
     return Check(
         "nothing is released, so there is no noise",
         "passed" if spent == n_streams == 0 else "failed",
@@ -146,9 +146,9 @@ def _check_shape(noises: Sequence[Noise]) -> Check:
     return judged("the noise is Gaussian", surprises, f"{scores.size:,} numbers of {len(noises)} releases")
 
 
-def _check_tails(noise: Noise, door_class: type[Door]) -> Check:
+def _check_tails(noise: Noise, mechanism_class: type[Mechanism]) -> Check:
     """Of one release, because far tails take many numbers: noise that is cut off there gives people away."""
-    table = taller_table(noise.passages[0], _FOR_TAILS // len(noise.weights), door_class)
+    table = taller_table(noise.passages[0], _FOR_TAILS // len(noise.weights), mechanism_class)
     scores, tails = np.abs(standardised(table, noise.sigmas, seed=0)), np.array([3.0, 3.5, 4.0, 4.5])
     expected = 2 * stats.norm.sf(tails) * scores.size
     seen = [int(np.sum(scores > tail)) for tail in tails]
@@ -213,7 +213,7 @@ def _check_grid(passages: Sequence[Passage]) -> Check:
 
 
 def _check_independence(noises: Sequence[Noise], runs: Sequence[Run]) -> Check:
-    """Between neighbours in a table, repeats through two doors, releases of a fit, and fits; and of the data."""
+    """Between neighbours in a table, repeats through two mechanisms, releases of a fit, and fits; and of the data."""
     surprises: list[float] = []
     for noise in noises:
         scores, shape = noise.scores, noise.passages[0].sums.shape

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from dpals.audit.recording import Passage, Run, recorded
 from dpals.audit.surprise import standardised
-from dpals.methods.estimator import PrivateEstimator
+from dpals.data.ratings import Ratings
+from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
-from dpals.ratings import Ratings
 from dpals.release.accounting import Budget
 from dpals.release.contribution import Query
-from dpals.release.mechanism import Door
+from dpals.release.mechanism import Mechanism
 
 Scores = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ class Noise:
 
 
 def due_weights(query: Query) -> NDArray[np.int64]:
-    """The weight of each column by the definition of a release, and not by what the door thinks.
+    """The weight of each column by the definition of a release, and not by what the mechanism thinks.
 
     Examples
     --------
@@ -87,8 +87,8 @@ def two_fits(estimator: PrivateEstimator, ratings: Ratings) -> list[Run]:
     return runs
 
 
-def gathered(runs: Sequence[Run], samples: int, door_class: type[Door] = Door) -> list[Noise]:
-    """Noise of every kind of release, with repeats through doors of their own until there is enough of it."""
+def gathered(runs: Sequence[Run], samples: int, mechanism_class: type[Mechanism] = Mechanism) -> list[Noise]:
+    """Noise of every kind of release, with repeats through mechanisms of their own until there is enough of it."""
     kinds: dict[tuple[object, int], list[Passage]] = {}
     for run in runs:
         for passage in run.passages:
@@ -97,27 +97,27 @@ def gathered(runs: Sequence[Run], samples: int, door_class: type[Door] = Door) -
                 kinds.setdefault(kind, []).append(passage)
     enough = max(samples // max(1, len(kinds)), min(samples, _AT_LEAST))
     repeats = samples // (_PER_REPEAT * max(1, len(kinds)))
-    return [_repeated(number, found, repeats, enough, door_class) for number, found in enumerate(kinds.values())]
+    return [_repeated(number, found, repeats, enough, mechanism_class) for number, found in enumerate(kinds.values())]
 
 
-def _repeated(number: int, found: list[Passage], repeats: int, enough: int, door_class: type[Door]) -> Noise:
+def _repeated(number: int, found: list[Passage], repeats: int, enough: int, mechanism_class: type[Mechanism]) -> Noise:
     """Noise of a release that was found in fits, with at most so many repeats and, in all, `enough` numbers."""
     first, passages = found[0], list(found)
     budget, size = Budget.of_cost(2 * first.cost), first.sums.size
     for _ in range(min(repeats, -(-enough // size) - len(passages))):
-        door = door_class(budget)
-        published = door.release(first.query, first.offers, first.cost)
-        passages.append(replace(first, record=door.releases[-1], published=published))
+        mechanism = mechanism_class(budget)
+        published = mechanism.release(first.query, first.contributions, first.cost)
+        passages.append(replace(first, record=mechanism.releases[-1], published=published))
     rows = -(-(enough - size * len(passages)) // first.sums.shape[1])
-    return Noise(number, tuple(passages), taller_table(first, max(0, rows), door_class))
+    return Noise(number, tuple(passages), taller_table(first, max(0, rows), mechanism_class))
 
 
-def taller_table(passage: Passage, rows: int, door_class: type[Door]) -> NDArray[np.int64]:
+def taller_table(passage: Passage, rows: int, mechanism_class: type[Mechanism]) -> NDArray[np.int64]:
     """The noise of a table with so many rows and no users, in steps, for the query and the cost of a release."""
     if rows == 0:
         return np.empty((0, passage.sums.shape[1]), np.int64)
-    door = door_class(Budget.of_cost(2 * passage.cost))
-    table = door.release(replace(passage.query, n_items=rows), (), passage.cost)
+    mechanism = mechanism_class(Budget.of_cost(2 * passage.cost))
+    table = mechanism.release(replace(passage.query, n_items=rows), (), passage.cost)
     return np.rint(table / passage.record.step).astype(np.int64)
 
 

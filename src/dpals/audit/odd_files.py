@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from dpals.audit.odd_rows import RANGES, Person, Range, broken_line, cell, people, rating_text, time_text
-from dpals.intake.columns import Wanted
-from dpals.intake.files import Ids
-from dpals.intake.ids import BLANKS
-from dpals.intake.parts import history_parts
-from dpals.intake.rows import BadRows
-from dpals.io import read_ratings
-from dpals.ratings import OnBadRows, Ratings
+from dpals.data.columns import Wanted
+from dpals.data.files import Ids
+from dpals.data.ids import BLANKS
+from dpals.data.ratings import OnBadRows, Ratings
+from dpals.data.read import read_ratings
+from dpals.data.sources import BadRows
+from dpals.data.streamed_history import history_parts
 
 
 @dataclass(frozen=True)

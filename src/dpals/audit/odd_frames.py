@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 
 from dpals.audit.odd_files import FORMATS, DataSet, Declared, in_parts, text_file
 from dpals.audit.odd_rows import RANGES, Person, people, rating_text, time_value
-from dpals.io import read_ratings
-from dpals.ratings import Ratings
+from dpals.data.ratings import Ratings
+from dpals.data.read import read_ratings
 
 Maker = Callable[[Random, Declared, Path], DataSet]
 

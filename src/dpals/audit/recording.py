@@ -1,4 +1,4 @@
-"""A double of the door that writes down what goes through it, and can be told what to publish."""
+"""A double of the mechanism that writes down what goes through it, and can be told what to publish."""
 
 import copy
 import io
@@ -12,28 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.methods.estimator import PrivateEstimator
+from dpals.ledger.ledger import Ledger
+from dpals.methods.base.estimator import PrivateEstimator
+from dpals.methods.base.options import Options
 from dpals.methods.private_search import PrivateSearch
-from dpals.model import FactorModel
-from dpals.ratings import Ratings
-from dpals.release.contribution import Grid, Offer, Query
-from dpals.release.ledger import Ledger
-from dpals.release.mechanism import Door, Release
-from dpals.training import Options
+from dpals.model.factor_model import FactorModel
+from dpals.release.contribution import Contribution, Grid, Query
+from dpals.release.mechanism import Mechanism, Release
 
 
 class TrainingFailed(Exception):  # noqa: N818, it is what an audit found
-    """The method could not be trained on the data of an audit, because its door refused something for instance."""
+    """The method could not be trained on the data of an audit, because its mechanism refused something for instance."""
 
 
 @dataclass(frozen=True, eq=False)
 class Passage:
-    """One release: what was asked, what was offered, the exact sums, the record and what was published."""
+    """One release: what was asked, what was contributed, the exact sums, the record and what was published."""
 
     query: Query
     cost: int
-    offers: tuple[Offer, ...]
+    contributions: tuple[Contribution, ...]
     sums: NDArray[np.int64]
     record: Release
     published: NDArray[np.float64]
@@ -49,7 +49,7 @@ class Run:
     """One training with everything that can be seen of it."""
 
     passages: list[Passage] = field(default_factory=list)
-    doors: list[Door] = field(default_factory=list)
+    mechanisms: list[Mechanism] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     steps: list[FactorModel] = field(default_factory=list)
     ledger: Ledger | None = None
@@ -98,16 +98,17 @@ def recorded(
     """
     run = Run(ledger=Ledger())
     subject = copy.deepcopy(estimator).set_params(**changes)
-    subject.door_class = _double(subject.door_class, run, script)
+    subject.mechanism_class = _double(subject.mechanism_class, run, script)
     run.estimator = subject
     told: dict[str, Any] = {"ledger": run.ledger}
     if not isinstance(subject, PrivateSearch):  # which keeps its steps secret
         told["callbacks"] = [lambda step: run.steps.append(step.model)]
     with ending_told(), _overheard(run.log):
         subject.fit(ratings, options=Options(threads=threads), **told)
-    if not (run.doors or isinstance(subject, PrivateSearch)):  # a search may make no try at all
+    if not (run.mechanisms or isinstance(subject, PrivateSearch)):  # a search may make no try at all
         raise InputError(
-            f"{type(subject).__name__} cannot be audited: it makes a door of its own, and not with self.door_class"
+            f"{type(subject).__name__} cannot be audited: it makes a mechanism of its own, and not with "
+            "self.mechanism_class"
         )
     return run
 
@@ -123,21 +124,23 @@ def ending_told() -> Iterator[None]:
         raise TrainingFailed(f"training ended with {type(problem).__name__}: {problem}") from problem
 
 
-def _double(door_class: type[Door], run: Run, script: Sequence[Passage] | None) -> type[Door]:
-    """A door of this class that tells `run` what goes through it."""
+def _double(mechanism_class: type[Mechanism], run: Run, script: Sequence[Passage] | None) -> type[Mechanism]:
+    """A mechanism of this class that tells `run` what goes through it."""
 
-    class RecordingDoor(door_class):  # type: ignore[valid-type, misc]
+    class RecordingMechanism(mechanism_class):  # type: ignore[valid-type, misc]
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
-            run.doors.append(self)
+            run.mechanisms.append(self)
 
-        def _exact_sums(self, query: Query, grid: Grid, offers: Iterable[Offer]) -> NDArray[np.int64]:
-            sums: NDArray[np.int64] = super()._exact_sums(query, grid, offers)
+        def _exact_sums(self, query: Query, grid: Grid, contributions: Iterable[Contribution]) -> NDArray[np.int64]:
+            sums: NDArray[np.int64] = super()._exact_sums(query, grid, contributions)
             self.last_sums = sums.copy()
             return sums
 
-        def release(self, query: Query, offers: Offer | Iterable[Offer], cost: int) -> NDArray[np.float64]:
-            blocks = (offers,) if isinstance(offers, Offer) else tuple(offers)
+        def release(
+            self, query: Query, contributions: Contribution | Iterable[Contribution], cost: int
+        ) -> NDArray[np.float64]:
+            blocks = (contributions,) if isinstance(contributions, Contribution) else tuple(contributions)
             published: NDArray[np.float64] = super().release(query, blocks, cost)
             number = len(run.passages)
             if script is not None and number < len(script) and script[number].published.shape == published.shape:
@@ -145,7 +148,7 @@ def _double(door_class: type[Door], run: Run, script: Sequence[Passage] | None) 
             run.passages.append(Passage(query, cost, blocks, self.last_sums, self.releases[-1], published.copy()))
             return published
 
-    return RecordingDoor
+    return RecordingMechanism
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from dpals.audit.resume_drills import resume_breaches, written_about
 from dpals.audit.search_replay import search_leaks, telling_seed
 from dpals.audit.serving import mixed_up
 from dpals.audit.way_in import Findings, neighbours_read, neighbours_trained
-from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
 
 _SEED = 1
@@ -34,7 +34,7 @@ _READ_FOR_EACH = 50  # pairs of files to read for each of the people
 _QUESTIONS = {
     neighbours.BOUND: "no user moves a release by more than its bound",
     neighbours.RECORD: "number, shape, bound, noise and cost of releases do not depend on who is there",
-    neighbours.OFFERS: "what a user offers depends on nobody else, to the last bit",
+    neighbours.CONTRIBUTIONS: "what a user contributes depends on nobody else, to the last bit",
     neighbours.MODEL: "the published model depends on the data through releases only",
     neighbours.LOG: "what is logged or printed depends on the data through releases only",
 }
@@ -160,11 +160,11 @@ def _book_checks(estimator: PrivateEstimator, runs: _Runs, rows: Rows) -> list[C
 
 
 def _drill_checks(runs: _Runs) -> list[Check]:
-    """The door, the ledger and checkpoints under the worst callers and luck."""
+    """The mechanism, the ledger and checkpoints under the worst callers and luck."""
     passages = [*runs.usual.passages, *runs.loud.passages]
     return [
-        _check("the door scales everyone to the bound", beyond_bounds(passages), "every kind of release"),
-        _check("the door refuses what it must", breaches(), "double users, items, rows and spends"),
+        _check("the mechanism scales everyone to the bound", beyond_bounds(passages), "every kind of release"),
+        _check("the mechanism refuses what it must", breaches(), "double users, items, rows and spends"),
         _check("the ledger forgets nothing", ledger_breaches(), "small budgets, two at once, changed files"),
         _check("what is kept to resume is what is published", resume_breaches(), "crashes, lost and copied numbers"),
     ]
@@ -214,7 +214,7 @@ def _check(question: str, problems: Iterable[str], scope: str) -> Check:
 
 
 def _of_parts(estimator: PrivateEstimator, crowd: Rows, threads: int) -> Iterator[str]:
-    """Where what a crowd adds is not what one of them and the others add, or they offer something else.
+    """Where what a crowd adds is not what one of them and the others add, or they contribute something else.
 
     A single row is what products of matrices treat in the most different way.
     """
@@ -239,7 +239,10 @@ def _of_adaptive(runs: _Runs) -> Iterator[str]:
         return
     for run in (runs.rich, runs.loud):
         statement = run.model.privacy
-        if statement is None or (statement.mu is not None and statement.mu < run.doors[0].budget.mu):
+        if statement is None or (statement.mu is not None and statement.mu < run.mechanisms[0].budget.mu):
             yield f"costs differ between runs, and the statement of one says mu {statement and statement.mu} only"
-        elif statement.mu is not None and run.doors[0].ledger.spent(statement.dataset) < run.doors[0].budget.cost:
+        elif (
+            statement.mu is not None
+            and run.mechanisms[0].ledger.spent(statement.dataset) < run.mechanisms[0].budget.cost
+        ):
             yield "costs differ between runs, and the ledger has less than the whole budget of one"

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from dpals.release.rounding import spent
-from dpals.release.statement import page
+from dpals.statement.record import page
+from dpals.statement.rounding import spent
 
 Verdict = Literal["passed", "failed", "inconclusive"]
 

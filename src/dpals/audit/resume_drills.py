@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from dpals.audit.data import Rows
 from dpals.audit.drills import is_refused
 from dpals.audit.recording import ending_told
-from dpals.checkpoint import _RUN, Checkpoint
-from dpals.files import draft
-from dpals.methods.estimator import PrivateEstimator
+from dpals.ledger.checkpoint import _RUN, Checkpoint
+from dpals.ledger.ledger import Ledger
+from dpals.methods.base.estimator import PrivateEstimator
+from dpals.methods.base.options import Options
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded
-from dpals.release.contribution import Offer, Pattern, Query
-from dpals.release.ledger import Ledger
-from dpals.release.mechanism import Door, Release
-from dpals.training import Options
+from dpals.release.contribution import Contribution, Pattern, Query
+from dpals.release.mechanism import Mechanism, Release
+from dpals.system.files import draft
 
 _BUDGET = Budget(epsilon=1.0, delta=1e-5)
 _DATASET = "drill"
@@ -56,7 +56,7 @@ def resume_breaches() -> Iterator[str]:
     if memory.unpaid or [table.tobytes() for table in memory.given] != [published.tobytes()]:
         yield "numbers are kept on disk that are not those that are paid for and published"
     if ledger.published(f"{_Memory.run}/1") is None:
-        yield "numbers leave the door before the ledger knows them"
+        yield "numbers leave the mechanism before the ledger knows them"
     if not is_refused(RuntimeError, lambda: _release(ledger, lost)) or lost.given:
         yield "numbers that were published and lost are drawn again for free"
     if not is_refused(RuntimeError, lambda: _publish_twice(Ledger())):
@@ -93,10 +93,10 @@ def _run_file(estimator: PrivateEstimator, rows: Rows, keep: NDArray[np.bool_]) 
 
 def _release(ledger: Ledger, keeper: _Memory) -> NDArray[np.int64]:
     """A release of two people's number, in steps of the grid."""
-    offer = Offer(Pattern.one_item(2), np.ones(2))
-    door = Door(_BUDGET, ledger, _DATASET, keeper=keeper)
-    published = door.release(Query("drill", 1, 1.0), offer, _BUDGET.cost)
-    return np.rint(published / door.releases[-1].step).astype(np.int64)
+    contribution = Contribution(Pattern.one_item(2), np.ones(2))
+    mechanism = Mechanism(_BUDGET, ledger, _DATASET, keeper=keeper)
+    published = mechanism.release(Query("drill", 1, 1.0), contribution, _BUDGET.cost)
+    return np.rint(published / mechanism.releases[-1].step).astype(np.int64)
 
 
 def _publish_twice(ledger: Ledger) -> None:

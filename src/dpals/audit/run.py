@@ -11,8 +11,8 @@ from dpals.audit.planted_bugs import audit_planted_bugs
 from dpals.audit.recording import TrainingFailed, checked_subject, recorded
 from dpals.audit.replay import audit_replay
 from dpals.audit.report import LEVELS, Check, Level, Report
-from dpals.methods.estimator import PrivateEstimator
-from dpals.ratings import Ratings
+from dpals.data.ratings import Ratings
+from dpals.methods.base.estimator import PrivateEstimator
 from dpals.release.accounting import PrivacyBudgetExceeded
 
 _PEOPLE = 3000
@@ -33,7 +33,7 @@ def run_audit(
     ==========================================  =========================================================
     a method that is not private                InputError
     with insecure_seed                          InputError: it is not private
-    no ``insecure_seed``, a door of its own     InputError: it cannot be audited
+    no ``insecure_seed``, a mechanism of its own     InputError: it cannot be audited
     too few runs to show anything               the verdict is ``inconclusive``, never ``passed``
     ==========================================  =========================================================
 

@@ -1,8 +1,9 @@
 """Canaries for searches, whose promise is epsilon and delta alone: what the best of many tries gives away.
 
 Three things together stand for that promise. One try has the mu that it should have (`dpals.audit.canary`). The best
-of many is chosen as it should be: here, with `best_of` itself and tries that publish one number through the real door.
-And what is promised for the best of such tries covers what it truly loses: here, by working it out exactly.
+of many is chosen as it should be: here, with `best_of` itself and tries that publish one number through the real
+mechanism. And what is promised for the best of such tries covers what it truly loses: here, by working it out
+exactly.
 """
 
 import math
@@ -16,11 +17,11 @@ from dpals.audit.bounds import CONFIDENCE, Scores, epsilon_of_scores
 from dpals.audit.report import Check, Verdict
 from dpals.release import selection
 from dpals.release.accounting import Budget, cost_of
-from dpals.release.contribution import Offer, Pattern, Query
-from dpals.release.mechanism import Door
-from dpals.release.rounding import up
+from dpals.release.contribution import Contribution, Pattern, Query
+from dpals.release.mechanism import Mechanism
 from dpals.release.selection import DISTRIBUTIONS, Poisson, Tries, tries_of
-from dpals.release.statement import Statement
+from dpals.statement.record import Statement
+from dpals.statement.rounding import up
 
 _RUNS_PER_SEARCH = 10  # a search takes as long as many canaries of other methods
 _MOST_TRIES = 1_000_000
@@ -32,23 +33,25 @@ _OTHER_DELTAS = (1e-6, 1e-4)
 _OTHER_MEANS = (3.0, 10.0, 100.0)
 
 
-def search_checks(statement: Statement, runs: int, door_class: type[Door]) -> tuple[tuple[Check, Check, Check], float]:
+def search_checks(
+    statement: Statement, runs: int, mechanism_class: type[Mechanism]
+) -> tuple[tuple[Check, Check, Check], float]:
     """Three checks of a search, and the epsilon that its outcomes prove."""
     chosen = statement.selection
     assert chosen is not None
     tries = tries_of(chosen.distribution, chosen.tries)
     wanted = max(1, runs // _RUNS_PER_SEARCH)
     searches = max(1, min(wanted, int(_MOST_TRIES / tries.mean)))
-    absent, present = (best_scores(tries, chosen.mu, searches, here, door_class) for here in (False, True))
+    absent, present = (best_scores(tries, chosen.mu, searches, here, mechanism_class) for here in (False, True))
     chances = lambda y: (best_below(tries, y), best_below(tries, y - chosen.mu))  # noqa: E731
     epsilon = epsilon_of_scores(absent, present, chances, statement.delta)
     drawn = _check_drawn(tries, (absent, present), chances, epsilon, statement.epsilon)
     return (drawn, _check_own_loss(statement, tries), _check_other_losses()), epsilon
 
 
-def best_scores(tries: Tries, mu: float, searches: int, present: bool, door_class: type[Door]) -> Scores:
+def best_scores(tries: Tries, mu: float, searches: int, present: bool, mechanism_class: type[Mechanism]) -> Scores:
     """The best scores of searches whose tries publish whether one user is there; -infinity for no tries."""
-    published = _tries(mu, present, door_class)
+    published = _tries(mu, present, mechanism_class)
 
     def attempt(_candidate: int, _seed: int | None) -> tuple[float, float]:
         score = next(published)
@@ -58,16 +61,18 @@ def best_scores(tries: Tries, mu: float, searches: int, present: bool, door_clas
     return np.array([-math.inf if outcome is None else outcome for outcome in outcomes])
 
 
-def _tries(mu: float, present: bool, door_class: type[Door]) -> Iterator[float]:
+def _tries(mu: float, present: bool, mechanism_class: type[Mechanism]) -> Iterator[float]:
     """Scores of tries without end. Those of many tries are released together, each as an item with its own user."""
     budget = Budget.of_cost(cost_of(mu))
     query = Query("presence of canaries", _TOGETHER, 1.0)
     users = _TOGETHER if present else 0
-    offer = Offer(Pattern(np.arange(users + 1), np.arange(users, dtype=np.int32), _TOGETHER), np.ones(users))
+    contribution = Contribution(
+        Pattern(np.arange(users + 1), np.arange(users, dtype=np.int32), _TOGETHER), np.ones(users)
+    )
     while True:
-        door = door_class(budget, quiet=True)
-        table = door.release(query, offer, budget.cost)
-        yield from (table[:, 0] / door.releases[-1].sigma).tolist()
+        mechanism = mechanism_class(budget, quiet=True)
+        table = mechanism.release(query, contribution, budget.cost)
+        yield from (table[:, 0] / mechanism.releases[-1].sigma).tolist()
 
 
 def best_below(tries: Tries, y: Scores) -> Scores:

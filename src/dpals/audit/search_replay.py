@@ -10,9 +10,9 @@ import numpy as np
 from dpals.audit.data import Rows
 from dpals.audit.neighbours import published
 from dpals.audit.recording import Passage, Run, recorded
+from dpals.data.ratings import Ratings
 from dpals.methods import private_search
 from dpals.methods.private_search import PrivateSearch
-from dpals.ratings import Ratings
 
 _SEEDS = range(1, 101)
 _ENOUGH_TRIES = 4
@@ -68,8 +68,8 @@ def search_leaks(search: PrivateSearch, rows: Rows, seed: int) -> Iterator[str]:
     """What a search tells beside its best try, with a seed of which there is something to tell."""
     ratings = rows.ratings()
     run, tries = tried(search, ratings, seed)
-    if len(run.doors) != 2 * len(tries):
-        yield f"{len(tries)} tries were trained and scored through {len(run.doors)} doors: tries are not independent"
+    if len(run.mechanisms) != 2 * len(tries):
+        yield f"{len(tries)} tries used {len(run.mechanisms)} mechanisms: tries are not independent"
     if tries:
         best = _best(tries)
         alone = _with_best_of(lambda _, __, attempt, ___: attempt(best.candidate, best.seed)[1], search, ratings, seed)

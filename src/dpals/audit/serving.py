@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.audit.data import Rows
-from dpals.model import FactorModel
-from dpals.ratings import Ratings
+from dpals.data.ratings import Ratings
+from dpals.model.factor_model import FactorModel
 
 _LISTED = 5
 

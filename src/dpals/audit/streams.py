@@ -18,13 +18,13 @@ from scipy import stats
 from dpals.audit.noise_samples import due_weights
 from dpals.audit.recording import Passage, Run
 from dpals.audit.report import Check
-from dpals.release import randomness
+from dpals.ledger.entries import SEEDED
+from dpals.ledger.ledger import Ledger
+from dpals.release import noise as noise_module
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded
 from dpals.release.contribution import Query
-from dpals.release.entries import SEEDED
-from dpals.release.ledger import Ledger
-from dpals.release.mechanism import Door
-from dpals.release.randomness import NoiseStream
+from dpals.release.mechanism import Mechanism
+from dpals.release.noise import NoiseStream
 
 _KEY_BYTES = 32
 _LOOKED_AT = 5000
@@ -93,7 +93,7 @@ def watched_streams() -> Iterator[Watch]:
         patch.object(NoiseStream, "_start", start),
         patch.object(NoiseStream, "words", words),
         patch.object(Ledger, "spend", spend),
-        patch.object(randomness, "os", _OperatingSystem(watch.from_system)),
+        patch.object(noise_module, "os", _OperatingSystem(watch.from_system)),
     ):
         yield watch
 
@@ -123,27 +123,27 @@ def check_no_reuse(watch: Watch) -> Check:
     foreign = sum(key not in watch.from_system or len(key) != _KEY_BYTES for key in watch.keys)
     again = len(watch.keys) - len(set(watch.keys))
     return Check(
-        "no random bits are used twice: not in a release, between releases, fits or doors",
+        "no random bits are used twice: not in a release, between releases, fits or mechanisms",
         "passed" if not (repeated or foreign or again) else "failed",
         f"{len(words):,} words of 64 bits, {repeated:,} of them seen before; {len(watch.keys):,} streams, {again:,} "
         f"under the key of another, {foreign:,} not under 256 bits of the operating system",
     )
 
 
-def check_source(passage: Passage, door_class: type[Door]) -> Check:
+def check_source(passage: Passage, mechanism_class: type[Mechanism]) -> Check:
     """The noise of a release is made of the words of its stream, and these of its key, worked out anew here."""
     weights = due_weights(passage.query)
     rows = -(-_LOOKED_AT // len(weights))
     with watched_streams() as watch:
-        door = door_class(Budget.of_cost(2 * passage.cost))
-        table = door.release(replace(passage.query, n_items=rows), (), passage.cost)
+        mechanism = mechanism_class(Budget.of_cost(2 * passage.cost))
+        table = mechanism.release(replace(passage.query, n_items=rows), (), passage.cost)
     noise = np.rint(table / passage.record.step).ravel()
     words = np.concatenate([np.empty(0, np.uint64), *watch.words])[: noise.size]
     due = _aes_words(watch.keys[0], len(words)) if watch.keys else words[:0]
     question = "noise is made of the words of its own stream, by AES-256 under its key"
     if len(due) < noise.size:
         return Check(
-            question, "failed", f"{noise.size:,} numbers were made of {len(due):,} words of the door's streams"
+            question, "failed", f"{noise.size:,} numbers were made of {len(due):,} words of the mechanism's streams"
         )
     sigmas = np.tile(np.sqrt(passage.record.variance / weights), rows)
     foreign = int(np.sum(words != due))
@@ -168,11 +168,13 @@ def _gaussian_of(words: NDArray[np.uint64]) -> NDArray[np.float64]:
     return np.where(words >> np.uint64(63), -sizes, sizes)
 
 
-def check_paid_first(watch: Watch, free_streams: int, passage: Passage, door_class: type[Door] = Door) -> Check:
+def check_paid_first(
+    watch: Watch, free_streams: int, passage: Passage, mechanism_class: type[Mechanism] = Mechanism
+) -> Check:
     """Every stream was opened after its own spend was recorded; only `free_streams` draw no noise and need none."""
     unpaid = watch.unpaid - free_streams
     shared = max(watch.owed, watch.late)
-    refused, drawn = _drawn_without_ledger(passage, door_class)
+    refused, drawn = _drawn_without_ledger(passage, mechanism_class)
     return Check(
         "every release pays first, and then opens a stream of its own",
         "passed" if unpaid == shared == drawn == 0 and refused else "failed",
@@ -187,11 +189,13 @@ class _RefusingLedger(Ledger):
         raise PrivacyBudgetExceeded("this ledger takes no spend")
 
 
-def _drawn_without_ledger(passage: Passage, door_class: type[Door]) -> tuple[bool, int]:
+def _drawn_without_ledger(passage: Passage, mechanism_class: type[Mechanism]) -> tuple[bool, int]:
     """Whether a release ends where its ledger refuses the spend, and how many streams it opened by then."""
     with watched_streams() as watch:
         try:
-            door_class(Budget.of_cost(2 * passage.cost), _RefusingLedger()).release(passage.query, (), passage.cost)
+            mechanism_class(Budget.of_cost(2 * passage.cost), _RefusingLedger()).release(
+                passage.query, (), passage.cost
+            )
         except PrivacyBudgetExceeded:
             return True, len(watch.keys)
     return False, len(watch.keys)
@@ -222,16 +226,17 @@ def check_labels(secure: Run, seeded: Run) -> Check:
 
 def _marks(run: Run) -> list[bool]:
     """For each spend of a run, whether it is marked as seeded."""
-    entries = [entry for door in run.doors for entry in door.ledger.entries()]
+    entries = [entry for mechanism in run.mechanisms for entry in mechanism.ledger.entries()]
     return [entry.purpose.endswith(SEEDED) for entry in entries if entry.kind == "spend"]
 
 
 _OTHER_PROCESS = """
 import json, os, sys
 from dpals.release.accounting import Budget
+from dpals.release import noise as noise_module
 from dpals.release.contribution import Query
-from dpals.release.mechanism import Door
-from dpals.release.randomness import NoiseStream
+from dpals.release.mechanism import Mechanism
+from dpals.release.noise import NoiseStream
 
 query, cost = Query("noise of another process", 4, 1.0), 2**60
 
@@ -246,16 +251,16 @@ def tell(**facts):
     print(json.dumps(facts))
     sys.stdout.flush()
 
-door, stream = Door(Budget.of_cost(4 * cost)), NoiseStream()
-tell(noise=door.release(query, (), cost).ravel().tolist())
+mechanism, stream = Mechanism(Budget.of_cost(4 * cost)), NoiseStream()
+tell(noise=mechanism.release(query, (), cost).ravel().tolist())
 if hasattr(os, "fork"):
     child = os.fork()
     if child == 0:
-        tell(stream=told(lambda: stream.words(4)), door=told(lambda: door.release(query, (), cost)))
-        tell(noise=Door(Budget.of_cost(4 * cost)).release(query, (), cost).ravel().tolist())
+        tell(stream=told(lambda: stream.words(4)), mechanism=told(lambda: mechanism.release(query, (), cost)))
+        tell(noise=Mechanism(Budget.of_cost(4 * cost)).release(query, (), cost).ravel().tolist())
         os._exit(0)
     os.waitpid(child, 0)
-    tell(noise=door.release(query, (), cost).ravel().tolist())
+    tell(noise=mechanism.release(query, (), cost).ravel().tolist())
 """
 
 
@@ -273,14 +278,14 @@ def check_processes(started: Sequence[subprocess.Popen[str]]) -> Check:
     told = [json.loads(line) for process in started for line in process.communicate()[0].splitlines()]
     if any(process.returncode for process in started):
         return Check(question, "inconclusive", "another process failed; run the audit where Python can start some")
-    here = Door(Budget.of_cost(2**62)).release(Query("noise of this process", 4, 1.0), (), 2**60)
+    here = Mechanism(Budget.of_cost(2**62)).release(Query("noise of this process", 4, 1.0), (), 2**60)
     noise = [*here.ravel().tolist(), *(number for facts in told for number in facts.get("noise", []))]
-    inherited = [facts[kind] for facts in told if "door" in facts for kind in ("stream", "door")]
+    inherited = [facts[kind] for facts in told if "mechanism" in facts for kind in ("stream", "mechanism")]
     working = sum(answer == "worked" for answer in inherited)
     repeated = len(noise) - len(set(noise))
     return Check(
         question,
         "passed" if repeated == working == 0 else "failed",
         f"{len(noise)} numbers of 3 processes and {len(inherited) // 2} children, {repeated} of them twice; "
-        f"{len(inherited)} streams and doors used after a fork, {working} of them still worked",
+        f"{len(inherited)} streams and mechanisms used after a fork, {working} of them still worked",
     )

@@ -12,9 +12,9 @@ from scipy import stats
 from dpals.audit.recording import recorded
 from dpals.audit.report import Check
 from dpals.audit.surprise import FEWEST_EXPECTED, count_surprise, judged
+from dpals.data.ratings import Ratings
 from dpals.methods import private_search
 from dpals.methods.private_search import PrivateSearch
-from dpals.ratings import Ratings
 from dpals.release.selection import Poisson, Tries, tries_of
 
 _SEARCHES = 2000

@@ -17,10 +17,10 @@ from dpals.audit.neighbours import differences
 from dpals.audit.odd_files import DataSet, declared, declared_for
 from dpals.audit.odd_frames import makers
 from dpals.audit.recording import recorded
+from dpals.data import parquet, text
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.intake import parquet, text
-from dpals.methods.estimator import PrivateEstimator
-from dpals.ratings import Ratings
+from dpals.methods.base.estimator import PrivateEstimator
 
 Read = list[tuple[Any, Any]]
 """Each user's id, and all that a method could know of the user."""

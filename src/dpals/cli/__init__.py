@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import click
 
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 _SECTIONS = {
     "Start": {

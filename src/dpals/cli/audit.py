@@ -9,10 +9,10 @@ import click
 
 from dpals.cli.common import json_option, messages, output_option, quiet_option
 from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, given, settings_option
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
-    from dpals.methods.estimator import Estimator, PrivateEstimator
+    from dpals.methods.base.estimator import Estimator, PrivateEstimator
 
 _SEARCH = "search"
 
@@ -89,7 +89,7 @@ def command(
         )
     echo(report.to_json() if as_json else str(report))
     if output is not None:
-        from dpals.files import write_whole
+        from dpals.system.files import write_whole
 
         write_whole(output, report.to_html().encode())
         console.print(f"The report with its plots is in {output}.")
@@ -135,8 +135,8 @@ def _subject(
 def _of_model(path: Path) -> "tuple[Estimator, bool | None]":
     """The method that trained a model, or is described in a file, and whether it was for implicit feedback."""
     from dpals.errors import InputError
-    from dpals.methods.settings import estimator_from
-    from dpals.model import load
+    from dpals.methods.base.settings import estimator_from
+    from dpals.model.factor_model import load
 
     if path.is_file():
         import json

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
-    from dpals.console import Console
-    from dpals.ratings import Ratings
+    from dpals.data.ratings import Ratings
+    from dpals.system.console import Console
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -91,7 +91,7 @@ def text_to(output: Path | None, text: str) -> None:
     if output is None:
         echo(text)
         return
-    from dpals.files import write_whole
+    from dpals.system.files import write_whole
 
     write_whole(output, f"{text}\n".encode())
 
@@ -107,7 +107,7 @@ def reading_options(command: Command) -> Command:
 
 def messages(quiet: bool) -> "Console":
     """Where to say what is going on."""
-    from dpals.console import Console
+    from dpals.system.console import Console
 
     return Console(stderr=True, quiet=quiet)
 
@@ -116,8 +116,8 @@ def write_ratings(ratings: "Ratings", path: Path, mode: int = 0o666) -> None:
     """Write columns user, item and, unless it is implicit feedback, rating to a .csv or .parquet file."""
     import polars as pl
 
-    from dpals.files import draft
-    from dpals.intake.ids import to_series
+    from dpals.data.ids import to_series
+    from dpals.system.files import draft
 
     if path.suffix == ".csv":
         _check_ids_survive(ratings)
@@ -132,8 +132,8 @@ def write_ratings(ratings: "Ratings", path: Path, mode: int = 0o666) -> None:
 
 def _check_ids_survive(ratings: "Ratings") -> None:
     """Raise where an id would not be the same when it is read from a text file again."""
+    from dpals.data.ids import BLANKS, is_text
     from dpals.errors import InputError
-    from dpals.intake.ids import BLANKS, is_text
 
     for ids in (ratings.users, ratings.items):
         if is_text(ids) and (lost := [text for text in ids.tolist() if text != text.strip(BLANKS)]):

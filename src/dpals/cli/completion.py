@@ -2,7 +2,7 @@
 
 import click
 
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 _INSTALL = {
     "bash": """eval "$(dpals completion bash)"  in ~/.bashrc""",

@@ -3,8 +3,8 @@
 import click
 
 from dpals.cli.common import json_option
-from dpals.datasets.known import KNOWN
-from dpals.terminal import echo
+from dpals.data.datasets.known import KNOWN
+from dpals.system.terminal import echo
 
 
 @click.group("datasets", invoke_without_command=True)
@@ -22,7 +22,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         if as_json:
             raise click.UsageError("--json belongs behind the command", ctx)
         return
-    from dpals.datasets.files import cache_folder, find
+    from dpals.data.datasets.files import cache_folder, find
 
     places = {data.name: find(data.archive, cache_folder()) for data in KNOWN.values()}
     if as_json:
@@ -53,7 +53,7 @@ def get(name: str, as_json: bool) -> None:
     Example:
         dpals datasets get ml-1m
     """
-    from dpals import datasets
+    from dpals.data import datasets
 
     path = datasets.get(name)
     if as_json:

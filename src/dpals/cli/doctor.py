@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from dpals.cli.common import json_option, quiet_option
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 
 @click.command("doctor")
@@ -58,13 +58,13 @@ def _release() -> str:
     import numpy as np
 
     from dpals.release.accounting import Budget
-    from dpals.release.contribution import Offer, Pattern, Query
-    from dpals.release.mechanism import Door
+    from dpals.release.contribution import Contribution, Pattern, Query
+    from dpals.release.mechanism import Mechanism
 
-    door = Door(Budget(epsilon=1.0, delta=1e-5))
-    query = Query("doctor", 1, bound=1.0, form="symmetric", dimension=80)
-    offer = Offer(Pattern.one_item(0), np.ones(0), np.ones((0, 80)))
-    noise = door.release(query, offer, door.budget.cost)[0] / door.releases[0].sigma
+    mechanism = Mechanism(Budget(epsilon=1.0, delta=1e-5))
+    query = Query("doctor", 1, sensitivity=1.0, form="symmetric", dimension=80)
+    contribution = Contribution(Pattern.one_item(0), np.ones(0), np.ones((0, 80)))
+    noise = mechanism.release(query, contribution, mechanism.budget.cost)[0] / mechanism.releases[0].sigma
     if not 0.6 < noise.std() < 0.9:  # 1 on the diagonal, 0.71 off it
         raise RuntimeError(f"the noise has {noise.std():.3f} times the standard deviation that it should have")
     return "a release works"
@@ -72,7 +72,7 @@ def _release() -> str:
 
 def _ledger() -> str:
     """ledger"""
-    from dpals.release.ledger import Ledger
+    from dpals.ledger.ledger import Ledger
 
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.db")

@@ -13,14 +13,14 @@ from dpals.cli.common import (
     quiet_option,
     reading_options,
 )
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
-    from dpals.console import Console
+    from dpals.data.ratings import Ratings
     from dpals.evaluation.held_out import Evaluation
-    from dpals.history import ColumnNames
-    from dpals.model import FactorModel
-    from dpals.ratings import Ratings
+    from dpals.model.factor_model import FactorModel
+    from dpals.model.history import ColumnNames
+    from dpals.system.console import Console
 
 FOR_YOUR_EYES_ONLY = "These numbers are exact and not private: they are for your eyes only."
 
@@ -63,7 +63,7 @@ def command(
     The numbers are exact and not private: they are for your eyes only.
     """
     from dpals.evaluation.held_out import evaluate
-    from dpals.model import load
+    from dpals.model.factor_model import load
 
     loaded, console = load(model), messages(quiet)
     known, wanted = (_read(path, loaded, columns, ids, on_bad_rows, console) for path in (history, test))
@@ -81,9 +81,9 @@ def _read(
     path: Path, model: "FactorModel", columns: "ColumnNames", ids: Any, on_bad_rows: Any, console: "Console"
 ) -> "Ratings":
     """A file of ratings for the model, with what was left out said."""
-    from dpals.history import wanted_columns
-    from dpals.intake.files import read_file
-    from dpals.intake.rows import BadRows
+    from dpals.data.files import read_file
+    from dpals.data.sources import BadRows
+    from dpals.model.history import wanted_columns
 
     ratings = read_file(
         path,

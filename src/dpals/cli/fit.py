@@ -16,13 +16,13 @@ from dpals.cli.common import (
     writable,
 )
 from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, settings_option
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
-    from dpals.console import Console
-    from dpals.methods.estimator import Estimator
-    from dpals.ratings import Ratings
-    from dpals.release.ledger import Ledger
+    from dpals.data.ratings import Ratings
+    from dpals.ledger.ledger import Ledger
+    from dpals.methods.base.estimator import Estimator
+    from dpals.system.console import Console
 
 
 @click.command("fit")
@@ -155,9 +155,9 @@ class _Run:
 
     def check_budget(self, fresh: bool) -> None:
         """Refuse what the data set's budget does not allow, before the data is read. No ledger is made for that."""
-        from dpals.checkpoint import run_in
+        from dpals.ledger.checkpoint import run_in
+        from dpals.ledger.ledger import Ledger
         from dpals.release.accounting import Budget
-        from dpals.release.ledger import Ledger
 
         if self.ledger is None:
             return
@@ -187,7 +187,7 @@ class _Run:
         if self.ledger is None:
             say(f"{self.name} is NOT private: the model may tell about the people in the data.")
             return
-        from dpals.release.rounding import spent
+        from dpals.statement.rounding import spent
 
         facts = self.intention()
         limit = spent(facts["epsilon"], facts["delta"], facts["mu"])
@@ -202,9 +202,9 @@ class _Run:
 
     def _announce_earlier(self, delta: float) -> None:
         """Say what was spent before, and what else the ledger knows."""
-        from dpals.release.ledger import Ledger
-        from dpals.release.rounding import allowed
-        from dpals.release.totals import budget_of, total_of
+        from dpals.ledger.ledger import Ledger
+        from dpals.ledger.totals import budget_of, total_of
+        from dpals.statement.rounding import allowed
 
         assert self.ledger is not None
         entries = Ledger(self.ledger).entries()
@@ -221,15 +221,15 @@ class _Run:
 
     def warn_if_known(self, data: "Ratings") -> None:
         """Say where the ledger knows the people under another name."""
-        from dpals.release.ledger import Ledger
+        from dpals.ledger.ledger import Ledger
 
         if self.ledger is not None and self.ledger.exists() and not data.anonymous:
             Ledger(self.ledger).warn_if_known(self.dataset, data.users.tolist())
 
     def train(self, data: "Ratings", fresh: bool, threads: int | None, progress: bool) -> dict[str, Any]:
         """Train, save, and say in numbers what came out."""
-        from dpals.release.ledger import Ledger
-        from dpals.training import Options
+        from dpals.ledger.ledger import Ledger
+        from dpals.methods.base.options import Options
 
         options = Options(threads, progress, self.checkpoint)
         paid: dict[str, Any] = {}
@@ -265,7 +265,7 @@ class _Run:
 
     def _give_up(self, ledger: "Ledger") -> None:
         """Forget the run that was broken off, and give back what it had reserved and not spent."""
-        from dpals.checkpoint import forget, run_in
+        from dpals.ledger.checkpoint import forget, run_in
 
         assert self.checkpoint is not None
         run = run_in(self.checkpoint)
@@ -304,8 +304,8 @@ def _check_folder(folder: Path) -> None:
 
 
 def _read(path: Path, catalogue: Path | None, rating_range: tuple[float, float] | None, **columns: Any) -> "Ratings":
+    from dpals.data.read import read_ratings
     from dpals.errors import RangeMissingError
-    from dpals.io import read_ratings
 
     items: list[str] | list[int] | None = None
     if catalogue is not None:

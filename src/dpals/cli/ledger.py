@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpals.cli.common import json_option
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
-    from dpals.release.entries import Entry
-    from dpals.release.totals import Run
+    from dpals.ledger.entries import Entry
+    from dpals.ledger.totals import Run
 
 _PATH = click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 _SHOWN = ("budget", "reservation", "spend", "end", "search")
@@ -39,8 +39,8 @@ def show(path: Path, as_json: bool) -> None:
     A run holds all that it may cost until it ends. One that was broken off can be resumed, with the command that began
     it, or given up with `dpals ledger release`.
     """
-    from dpals.release.ledger import Ledger
-    from dpals.release.totals import runs_of
+    from dpals.ledger.ledger import Ledger
+    from dpals.ledger.totals import runs_of
 
     entries = Ledger(path).entries()
     datasets = {name: _facts(entries, name) for name in sorted({entry.dataset for entry in entries})}
@@ -70,7 +70,7 @@ def show(path: Path, as_json: bool) -> None:
 @json_option
 def verify(path: Path, head: str | None, as_json: bool) -> None:
     """Check the chain of the ledger at PATH, and that it still holds what a statement saw."""
-    from dpals.release.ledger import Ledger
+    from dpals.ledger.ledger import Ledger
 
     found = Ledger(path).verify(head)
     echo(json.dumps({"sound": True, "head": found}) if as_json else f"sound; head {found}")
@@ -89,8 +89,8 @@ def declare(path: Path, dataset: str, epsilon: float, delta: float, as_json: boo
     """
     if not dataset:
         raise click.UsageError("DATASET needs a name")
+    from dpals.ledger.ledger import Ledger
     from dpals.release.accounting import Budget
-    from dpals.release.ledger import Ledger
 
     Budget(epsilon, delta)  # wrong numbers are refused before a ledger is made
     ledger = Ledger(path)
@@ -114,8 +114,8 @@ def release(path: Path, run: str, as_json: bool) -> None:
     `dpals ledger show` lists such runs. What a run spent stays spent. Where costs depend on what was released before,
     as with the method pooled, the whole budget of the run is spent with the first release.
     """
-    from dpals.release.ledger import Ledger
-    from dpals.release.totals import runs_of
+    from dpals.ledger.ledger import Ledger
+    from dpals.ledger.totals import runs_of
 
     ledger = Ledger(path)
     held = ledger.end(run)
@@ -133,8 +133,8 @@ def release(path: Path, run: str, as_json: bool) -> None:
 
 def _facts(entries: "list[Entry]", dataset: str) -> dict[str, Any]:
     """What was spent on a data set and what may be, as data and in words."""
-    from dpals.release.rounding import allowed
-    from dpals.release.totals import budget_of, delta_of, total_of
+    from dpals.ledger.totals import budget_of, delta_of, total_of
+    from dpals.statement.rounding import allowed
 
     total, budget = total_of(entries, dataset), budget_of(entries, dataset)
     delta = delta_of(entries, dataset)
@@ -156,7 +156,7 @@ def _facts(entries: "list[Entry]", dataset: str) -> dict[str, Any]:
 def _size(entry: "Entry") -> str:
     """What an entry is about, in numbers."""
     from dpals.release.accounting import mu_of
-    from dpals.release.rounding import allowed, down, spent, up
+    from dpals.statement.rounding import allowed, down, spent, up
 
     if entry.kind == "search":
         return spent(entry.epsilon, entry.delta)
@@ -169,7 +169,7 @@ def _size(entry: "Entry") -> str:
 
 def _of_open(run: "Run", path: Path) -> str:
     from dpals.release.accounting import mu_of
-    from dpals.release.rounding import up
+    from dpals.statement.rounding import up
 
     return (
         f"not ended: {run.purpose!r} on {run.dataset!r} since {run.since} holds mu {up(mu_of(run.charge))}, of which "

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from dpals.methods.estimator import Estimator
+    from dpals.methods.base.estimator import Estimator
 
 METHODS = {
     "pooled": "PooledDPALS",

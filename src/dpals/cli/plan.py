@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpals.cli.common import json_option, messages, output_option, quiet_option
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
     from dpals.experiments.planning import Plan, Size
@@ -64,7 +64,7 @@ def command(
     asked = {"users": users, "items": items, "ratings": ratings, "epsilon": epsilon, "delta": delta, "task": task}
     _print_json(plan, size, asked) if as_json else _print(plan, size, asked)
     if output is not None:
-        from dpals.files import draft
+        from dpals.system.files import draft
 
         with draft(output) as place:
             draw_plan(plan, epsilon).savefig(place, format="png", dpi=150, bbox_inches="tight")
@@ -90,9 +90,9 @@ def _print_json(plan: "Plan", size: "Size", asked: dict[str, Any]) -> None:
 def _print(plan: "Plan", size: "Size", asked: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from dpals.console import Console
     from dpals.experiments.planning import significant
     from dpals.experiments.tasks import METRICS
+    from dpals.system.console import Console
 
     console, metric = Console(), METRICS[asked["task"]]
     table = Table(title=f"Expected {metric} at epsilon {asked['epsilon']:g}, delta {asked['delta']:g}: simulated")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpals.cli.common import json_option, messages, quiet_option, write_ratings
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dpals.methods.estimator import Estimator, PrivateEstimator
-    from dpals.ratings import Ratings
+    from dpals.data.ratings import Ratings
+    from dpals.methods.base.estimator import Estimator, PrivateEstimator
 
 OTHER_EPSILONS = (0.25, 4.0)
 """Where the picture shows methods besides the epsilon that was asked for, as multiples of it."""
@@ -49,9 +49,9 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     Everything is simulated, and takes about a minute. The output folder gets the ratings, a private model, a picture of
     accuracy against privacy, the privacy statement, and the commands that do the same with a file of your own.
     """
-    from dpals.files import write_whole
     from dpals.release.accounting import Budget
-    from dpals.release.rounding import spent
+    from dpals.statement.rounding import spent
+    from dpals.system.files import write_whole
 
     Budget(epsilon, delta)  # wrong arguments are refused before any work
     output.mkdir(parents=True, exist_ok=True)
@@ -107,9 +107,9 @@ class _Data:
 
     @classmethod
     def simulated(cls, users: int) -> "_Data":
+        from dpals.data.ratings import Ratings
+        from dpals.data.simulate import movielens_like
         from dpals.evaluation.splits import split_entries
-        from dpals.ratings import Ratings
-        from dpals.simulate import movielens_like
 
         ratings = movielens_like(users, n_items=3_000, mean_ratings=80, seed=0, titles=True)
         train, test = split_entries(ratings, (0.8, 0.2))
@@ -131,7 +131,7 @@ def _compare(data: _Data, epsilon: float, delta: float, progress: bool) -> tuple
     """Train everything; the second result is our model of what users have seen."""
     import dpals
     from dpals.experiments.settings import settings_for
-    from dpals.progress import progress_bar
+    from dpals.system.progress import progress_bar
 
     private = {"RMSE": ("PrivateBiases", "DPALS", "PooledDPALS"), "Recall@20": ("Popularity", "DPALS", "PooledDPALS")}
     tasks: list[tuple[str, float | None, Any]] = [("RMSE", None, dpals.UserMean())]
@@ -188,7 +188,7 @@ def _draw(results: list[Result], epsilon: float, path: Path) -> None:
     import polars as pl
 
     from dpals.experiments.pictures import label, legend, level, line, panels
-    from dpals.files import draft
+    from dpals.system.files import draft
 
     figure, axes = panels("Accuracy against privacy, simulated", list(MEASURES.values()))
     for axis, measure in zip(axes, MEASURES, strict=True):
@@ -228,7 +228,7 @@ def _table_of_examples(examples: dict[Any, tuple[list[str], list[str]]]) -> "Tab
 
 
 def _print(table: "Table") -> None:
-    from dpals.console import Console
+    from dpals.system.console import Console
 
     Console(soft_wrap=False).print(table)
 

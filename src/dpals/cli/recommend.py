@@ -17,14 +17,14 @@ from dpals.cli.common import (
     quiet_option,
     reading_options,
 )
-from dpals.terminal import is_terminal, visible
+from dpals.system.terminal import is_terminal, visible
 
 if TYPE_CHECKING:
-    from dpals.history import ColumnNames
-    from dpals.intake.columns import Columns
-    from dpals.intake.parts import HistoryParts
-    from dpals.model import FactorModel
-    from dpals.serving import Recommended
+    from dpals.data.columns import Columns
+    from dpals.data.streamed_history import HistoryParts
+    from dpals.model.batch import Recommended
+    from dpals.model.factor_model import FactorModel
+    from dpals.model.history import ColumnNames
 
 _ENDINGS = (".parquet", ".csv", ".jsonl")
 
@@ -71,11 +71,11 @@ def command(
     for such files (TMPDIR). It has no name and is gone when the work ends, however that may be.
     """
     _check_output(output, history, as_json)
-    from dpals.history import wanted_columns
-    from dpals.intake.parts import history_parts
-    from dpals.intake.rows import BadRows
-    from dpals.model import load
-    from dpals.progress import progress_bar
+    from dpals.data.sources import BadRows
+    from dpals.data.streamed_history import history_parts
+    from dpals.model.factor_model import load
+    from dpals.model.history import wanted_columns
+    from dpals.system.progress import progress_bar
 
     loaded, console = load(model), messages(quiet)
     with ExitStack() as stack:
@@ -109,8 +109,8 @@ def _recommend(
     bar: bool,
 ) -> int:
     """Write recommendations for all users; how many they are."""
-    from dpals.progress import progress_bar
-    from dpals.serving import recommend_in_blocks
+    from dpals.model.batch import recommend_in_blocks
+    from dpals.system.progress import progress_bar
 
     done = n_users = 0
     with progress_bar("Recommending", bar) as said:
@@ -140,9 +140,9 @@ def _check_output(output: Path | None, history: Path, as_json: bool) -> None:
 @contextmanager
 def _output(path: Path | None, as_json: bool, columns: "Columns") -> Iterator[Callable[["Recommended"], None]]:
     """Where blocks go: to standard output as they come, or to a file that gets its name when it is complete."""
-    from dpals.files import OWNER_ONLY, draft
-    from dpals.growing_parquet import GrowingParquet
-    from dpals.serving import names_in_table
+    from dpals.model.batch import names_in_table
+    from dpals.model.parquet_writer import GrowingParquet
+    from dpals.system.files import OWNER_ONLY, draft
 
     names = names_in_table(columns)
     if path is None:

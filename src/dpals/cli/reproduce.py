@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from dpals.experiments import NAMES
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 
 @click.command("reproduce")
@@ -62,10 +62,10 @@ def command(
         return
     if everything == bool(names):
         raise click.UsageError("give the names of some experiments or --all; --list shows the names")
-    from dpals.console import Console
     from dpals.experiments import find
     from dpals.experiments.experiment import Scale
     from dpals.experiments.runner import run
+    from dpals.system.console import Console
 
     if fresh:
         (output / "cells.jsonl").unlink(missing_ok=True)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpals.cli.common import json_option, model_argument
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
-    from dpals.model import FactorModel
+    from dpals.model.factor_model import FactorModel
 
 
 @click.command("similar")
@@ -30,7 +30,7 @@ def command(model: Path, item: str, k: int, as_json: bool) -> None:
 
     Put `--` before an ITEM that begins with a dash: dpals similar model/ -- -7
     """
-    from dpals.model import load
+    from dpals.model.factor_model import load
 
     loaded = load(model)
     if loaded.rank < 2:
@@ -49,7 +49,7 @@ def command(model: Path, item: str, k: int, as_json: bool) -> None:
 
 def _id_of(item: str, model: "FactorModel") -> Any:
     """The id that was meant, an integer or text as in the catalogue."""
-    from dpals.intake.ids import is_text, positions
+    from dpals.data.ids import is_text, positions
 
     known = model.items.tolist()
     if is_text(model.items):

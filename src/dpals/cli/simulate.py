@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from dpals.cli.common import json_option, quiet_option, writable, write_ratings
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 
 @click.command("simulate")
@@ -34,7 +34,7 @@ def command(
     """
     if path.suffix not in (".csv", ".parquet"):
         raise click.BadParameter(f"{path.name!r} must end in .csv or .parquet", param_hint="PATH")
-    from dpals.simulate import movielens_like
+    from dpals.data.simulate import movielens_like
 
     ratings = movielens_like(users, items, mean_ratings, seed=seed, titles=titles)
     write_ratings(ratings, path)

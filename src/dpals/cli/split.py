@@ -13,10 +13,10 @@ from dpals.cli.common import (
     writable,
     write_ratings,
 )
-from dpals.terminal import echo
+from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
-    from dpals.ratings import Ratings
+    from dpals.data.ratings import Ratings
 
 _ANY_RATING = (-3e38, 3e38)
 _WRITTEN = click.Path(dir_okay=False, path_type=Path)
@@ -57,7 +57,7 @@ def command(
     if len({path.absolute() for path in (ratings, train, test)}) < 3:
         raise click.UsageError("RATINGS, TRAIN and TEST must be three different files")
     from dpals.evaluation.splits import split_entries
-    from dpals.files import OWNER_ONLY
+    from dpals.system.files import OWNER_ONLY
 
     parts = split_entries(_read(ratings, reading), (1 - fraction, fraction), seed)
     for part, path in zip(parts, (train, test), strict=True):
@@ -70,8 +70,8 @@ def command(
 
 def _read(path: Path, reading: dict[str, Any]) -> "Ratings":
     """The rows of a file, whatever the scale of its ratings, if it has any."""
+    from dpals.data.read import read_ratings
     from dpals.errors import RangeMissingError
-    from dpals.io import read_ratings
 
     try:
         return read_ratings(path, **reading)

@@ -23,7 +23,7 @@ def command(model: Path, as_html: bool, as_json: bool, output: Path | None) -> N
         dpals statement model/
         dpals statement model/ -o privacy.html
     """
-    from dpals.model import load
+    from dpals.model.factor_model import load
 
     if as_html and as_json:
         raise click.UsageError("give --html or --json, not both")

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.ids import is_text
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.evaluation.metrics import ndcg_at_k, recall_at_k, rmse
-from dpals.intake.ids import is_text
-from dpals.model import FactorModel
-from dpals.ratings import Ratings
+from dpals.model.factor_model import FactorModel
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ They are computed from private data without noise: for the owner's own evaluatio
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpals.data.ids import is_text, positions
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.intake.ids import is_text, positions
-from dpals.ratings import Ratings
 
 
 def rmse(predictions: ArrayLike, truth: ArrayLike) -> float:

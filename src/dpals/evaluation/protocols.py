@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from dpals.errors import InputError
 
 if TYPE_CHECKING:
+    from dpals.data.ratings import Ratings
     from dpals.evaluation.splits import UserSplit
-    from dpals.ratings import Ratings
 
 FRACTIONS = {
     "ml-100k": (0.8, 0.1, 0.1),

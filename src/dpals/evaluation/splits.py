@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.hashing import hashed_uniform, id_hashes
 from dpals.private.sampling import keep_users, on_items
-from dpals.ratings import Ratings
 
 _DRAW_OF_USERS, _DRAW_OF_TARGETS = np.array(1), np.array(2)
 

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
+from dpals.data.ratings import Ratings
 from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.pictures import label, legend, line, panels
 from dpals.experiments.tasks import data_of, identity_of, load_split, title_of
 from dpals.private.sampling import least_counted, uniform_sample
-from dpals.ratings import Ratings
 
 TITLE = "Popularity under sampling"
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)

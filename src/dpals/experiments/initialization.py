@@ -7,14 +7,14 @@ import polars as pl
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from dpals.data.simulate import SyntheticTask, paper_synthetic
 from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.pictures import label, legend, line, panels
 from dpals.experiments.sample_complexity import users_at
-from dpals.methods.initialization import noisy_power_iteration, private_pca
-from dpals.public.starting_points import random_factors
+from dpals.methods.shared.power_iteration import noisy_power_iteration, private_pca
+from dpals.public.initial_factors import random_factors
 from dpals.release.accounting import Budget
-from dpals.release.mechanism import Door
-from dpals.simulate import SyntheticTask, paper_synthetic
+from dpals.release.mechanism import Mechanism
 
 TITLE = "Starting points on the synthetic task, simulated"
 EPSILONS = (1.0, 5.0)
@@ -50,11 +50,11 @@ def _cell(way: str, n_users: int, n_items: int, epsilon: float, seed: int) -> Ce
 
 
 def _start(way: str, task: SyntheticTask, epsilon: float, seed: int) -> NDArray[np.float64]:
-    door = Door(Budget(epsilon, 1e-5), insecure_seed=seed)
+    mechanism = Mechanism(Budget(epsilon, 1e-5), insecure_seed=seed)
     if way == "power iteration":
-        return noisy_power_iteration(task.train, door, door.budget.cost, steps=4, seed=seed, **SHARED)  # type: ignore[arg-type]
+        return noisy_power_iteration(task.train, mechanism, mechanism.budget.cost, steps=4, seed=seed, **SHARED)  # type: ignore[arg-type]
     if way == "private PCA":
-        return private_pca(task.train, door, door.budget.cost, seed=seed, **SHARED)  # type: ignore[arg-type]
+        return private_pca(task.train, mechanism, mechanism.budget.cost, seed=seed, **SHARED)  # type: ignore[arg-type]
     return np.linalg.qr(random_factors(task.train.n_items, RANK, seed)).Q
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dpals.data.simulate import FEWEST_RATINGS, movielens_like
 from dpals.errors import InputError
 from dpals.experiments.settings import make, settings_for
 from dpals.experiments.tasks import FEW_USERS, METRICS, split_for
 from dpals.release import accounting
-from dpals.simulate import FEWEST_RATINGS, movielens_like
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

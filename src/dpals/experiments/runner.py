@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from dpals import __version__
 from dpals.experiments.experiment import Cell, Experiment, Scale
-from dpals.terminal import visible
+from dpals.system.terminal import visible
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from dpals.console import Console
+    from dpals.system.console import Console
 
 Row = dict[str, Any]
 

@@ -7,7 +7,7 @@ epsilons have the settings of the nearest. A method that is not listed runs with
 import math
 from typing import Any
 
-from dpals.methods.estimator import Estimator
+from dpals.methods.base.estimator import Estimator
 
 Settings = dict[str, Any]
 Tuned = dict[str, dict[float | None, Settings]]

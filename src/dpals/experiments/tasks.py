@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from dpals import datasets, simulate
+from dpals.data import datasets, simulate
+from dpals.data.ratings import Ratings
+from dpals.data.read import read_ratings
 from dpals.errors import InputError
 from dpals.evaluation.metrics import recall_at_k, rmse
 from dpals.evaluation.splits import HeldOutUsers, liked, pairs, top_items
 from dpals.experiments.experiment import Cell, Scale
 from dpals.experiments.settings import make, settings_for
-from dpals.io import read_ratings
-from dpals.methods.estimator import Estimator
-from dpals.ratings import Ratings
+from dpals.methods.base.estimator import Estimator
 
 SIMULATED = "simulated"
 MOVIELENS = ("ml-100k", "ml-1m", "ml-10m", "ml-20m")

@@ -5,7 +5,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dpals.kernels.blas import LOWER, PLAIN, VECTORS, dposv, dsyevd, dsyrk
-from dpals.kernels.half_step import in_threads
+from dpals.kernels.least_squares import in_threads
 from dpals.kernels.threads import single_threaded_blas
 
 Floats = NDArray[np.float64]

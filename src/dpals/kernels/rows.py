@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.kernels.half_step import in_threads
+from dpals.kernels.least_squares import in_threads
 from dpals.kernels.tiles import add_product, padded, row_product
 
 

@@ -2,8 +2,8 @@
 
 All processors of a family give the same rows: their sums have a fixed order, and neither BLAS nor functions of the C
 library take part. Another version of a compiler may do something else, and that families agree is not tested. So blocks
-of users that come from different ones are not to be added up: a user whose row is computed twice must offer the same
-twice.
+of users that come from different ones are not to be added up: a user whose row is computed twice must contribution
+the same twice.
 """
 
 import platform

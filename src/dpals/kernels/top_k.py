@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dpals.kernels.half_step import in_threads
+from dpals.kernels.least_squares import in_threads
 from dpals.kernels.tiles import add_to_panel, padded
 
 Floats = NDArray[np.float32]

@@ -1,1 +1,1 @@
-"""One algorithm per file, each a walk through the three rooms: private, release, public."""
+"""One algorithm per file, each a walk through the three zones: private, release, public."""

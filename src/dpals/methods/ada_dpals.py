@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.methods.constraints import NOT_NEGATIVE, check_arguments
+from dpals.data.ratings import Ratings
+from dpals.methods.base.parameters import NOT_NEGATIVE, check_arguments
 from dpals.methods.dpals import DPALS, Doubles, Sample
 from dpals.methods.dpals_settings import Costs
-from dpals.private.centering import offer_of_weights
+from dpals.private.means import weight_contribution
 from dpals.private.sampling import adaptive_weights, on_items
 from dpals.public.item_step import most_frequent
-from dpals.ratings import Ratings
 from dpals.release.contribution import Query
-from dpals.release.mechanism import Door
+from dpals.release.mechanism import Mechanism
 
 
 class AdaDPALS(DPALS):
@@ -61,9 +61,9 @@ class AdaDPALS(DPALS):
         check_arguments(self, {"weight_exponent": NOT_NEGATIVE})
         super()._check(ratings)
 
-    def _frequent(self, ratings: Ratings, door: Door, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
+    def _frequent(self, ratings: Ratings, mechanism: Mechanism, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
         query = Query("item popularity", ratings.n_items, 1.0)
-        popularity = door.release(query, offer_of_weights(ratings), costs.counts)[:, 0]
+        popularity = mechanism.release(query, weight_contribution(ratings), costs.counts)[:, 0]
         return popularity, most_frequent(popularity, self.frequent_fraction)
 
     def _sample(
@@ -71,7 +71,7 @@ class AdaDPALS(DPALS):
         ratings: Ratings,
         counts: Doubles,
         frequent: NDArray[np.bool_],
-        door: Door,  # noqa: ARG002, nothing more is released
+        mechanism: Mechanism,  # noqa: ARG002, nothing more is released
         costs: Costs,  # noqa: ARG002
     ) -> tuple[Sample, Doubles]:
         trained = on_items(ratings, frequent)

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.kernels.half_step import solve_rows
+from dpals.kernels.least_squares import solve_rows
 from dpals.kernels.rows import entry_products
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, Within, check_arguments
-from dpals.methods.estimator import Estimator
+from dpals.methods.base.estimator import Estimator
+from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, Within, check_arguments
 from dpals.methods.paper_settings import reference_settings
-from dpals.model import FactorModel
-from dpals.public.starting_points import random_factors
-from dpals.ratings import Ratings
+from dpals.model.factor_model import FactorModel
+from dpals.public.initial_factors import random_factors
 
 Floats = NDArray[np.float32]
 

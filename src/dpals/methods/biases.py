@@ -1,11 +1,11 @@
 """Global mean, item biases and user offsets: the simplest useful private model."""
 
-from dpals.methods.constraints import COUNT, POSITIVE, check_arguments
-from dpals.methods.estimator import PrivateEstimator, needs_ratings
-from dpals.methods.pooled_dpals import PooledDPALS
-from dpals.model import FactorModel
-from dpals.ratings import Ratings
-from dpals.release.mechanism import Door
+from dpals.data.ratings import Ratings
+from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
+from dpals.methods.base.parameters import COUNT, POSITIVE, check_arguments
+from dpals.methods.pooled.pooled_dpals import PooledDPALS
+from dpals.model.factor_model import FactorModel
+from dpals.release.mechanism import Mechanism
 
 
 class PrivateBiases(PrivateEstimator):
@@ -60,7 +60,7 @@ class PrivateBiases(PrivateEstimator):
         needs_ratings(self, ratings)
         check_arguments(self, {"steps": COUNT, "bias_scale": POSITIVE, "user_bias_ridge": POSITIVE})
 
-    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
+    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
         pooled = PooledDPALS(rank=0, steps=self.steps, bias_scale=self.bias_scale, user_bias_ridge=self.user_bias_ridge)
         pooled._after_step = self._after_step
-        return pooled._fit(ratings, door)
+        return pooled._fit(ratings, mechanism)

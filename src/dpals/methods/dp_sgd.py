@@ -4,20 +4,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, OneOf, Within
-from dpals.methods.gradient_steps import Doubles, GradientMethod
-from dpals.methods.released_means import release_mean_and_number
-from dpals.model import FactorModel
-from dpals.ratings import Ratings
-from dpals.release.mechanism import Door
+from dpals.data.ratings import Ratings
+from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, OneOf, Within
+from dpals.methods.shared.gradient_steps import Doubles, GradientMethod
+from dpals.methods.shared.means import release_mean_and_number
+from dpals.model.factor_model import FactorModel
+from dpals.release.mechanism import Mechanism
 
 
 class DPSGD(GradientMethod):
     """Gradient descent on item factors and biases, with each user's gradient clipped as a whole (Abadi et al. 2016).
 
-    In every step each user solves for their own vector, exactly, and offers the gradient of their squared error over
-    all their items, clipped as one vector. Batches are full: all users take part in every step, so that the account
-    is that of the Gaussian mechanism, exactly, and there is nothing to gain from sampling.
+    In every step each user solves for their own vector, exactly, and contributes the gradient of their squared error
+    over all their items, clipped as one vector. Batches are full: all users take part in every step, so that the
+    account is that of the Gaussian mechanism, exactly, and there is nothing to gain from sampling.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ class DPSGD(GradientMethod):
         self.seed = seed
         self.insecure_seed = insecure_seed
 
-    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
-        mean_cost, rest = door.budget.split(self.mean_share, 1 - self.mean_share)
-        mean, n_users = release_mean_and_number(door, ratings, mean_cost)
+    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+        mean_cost, rest = mechanism.budget.split(self.mean_share, 1 - self.mean_share)
+        mean, n_users = release_mean_and_number(mechanism, ratings, mean_cost)
         last = np.zeros((ratings.n_items, self.rank + 1))
 
         def move(gradients: Doubles, items: Doubles) -> Doubles:
             last[:] = self.momentum * last + self.learning_rate * (gradients / n_users - self.ridge * items)
             return last
 
-        return self._descend(ratings, door, rest, mean, self.user_ridge, move)
+        return self._descend(ratings, mechanism, rest, mean, self.user_ridge, move)

@@ -3,19 +3,19 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, OneOf, Within, check_arguments
-from dpals.methods.covariance import LARGEST_COVARIANCE, release_covariance
-from dpals.methods.estimator import PrivateEstimator, needs_ratings
-from dpals.methods.released_means import half_range, release_item_biases, release_mean, release_popularity
-from dpals.model import FactorModel
-from dpals.private.centering import per_entry, user_offsets
+from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
+from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, OneOf, Within, check_arguments
+from dpals.methods.shared.covariance import LARGEST_COVARIANCE, release_covariance
+from dpals.methods.shared.means import half_range, release_item_biases, release_mean, release_popularity
+from dpals.model.factor_model import FactorModel
 from dpals.private.clipping import clip_entries
+from dpals.private.means import per_entry, user_offsets
 from dpals.private.sampling import on_items
 from dpals.public.item_step import most_frequent
 from dpals.public.spectra import eigenpairs
-from dpals.ratings import Ratings
-from dpals.release.mechanism import Door
+from dpals.release.mechanism import Mechanism
 
 Doubles = NDArray[np.float64]
 
@@ -114,24 +114,24 @@ class DPSVD(PrivateEstimator):
         if self.rank > min(self.most_items, ratings.n_items):
             raise InputError(f"rank {self.rank} is more than the number of items in the covariance")
 
-    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
+    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
         assert ratings.rating_range is not None
         low, high = ratings.rating_range
         mean, biases, chosen = (low + high) / 2, np.zeros(ratings.n_items), np.ones(ratings.n_items, bool)
         needs_weights = self.most_items < ratings.n_items
         if self.form == "means first":
             shares = (self.mean_share, self.weight_share, self.bias_share)
-            mean_cost, weight_cost, bias_cost, cost = door.budget.split(*shares, 1 - sum(shares))
-            mean = release_mean(door, ratings, mean_cost)
+            mean_cost, weight_cost, bias_cost, cost = mechanism.budget.split(*shares, 1 - sum(shares))
+            mean = release_mean(mechanism, ratings, mean_cost)
             scales = (half_range(ratings) * scale for scale in _BIAS_SCALES)
-            biases, weights = release_item_biases(door, ratings, mean, (weight_cost, bias_cost), *scales)
+            biases, weights = release_item_biases(mechanism, ratings, mean, (weight_cost, bias_cost), *scales)
         else:
-            weight_cost, cost = door.budget.split(self.weight_share * needs_weights, 1 - self.weight_share)
-            weights = release_popularity(door, ratings, weight_cost) if needs_weights else np.ones(ratings.n_items)
+            weight_cost, cost = mechanism.budget.split(self.weight_share * needs_weights, 1 - self.weight_share)
+            weights = release_popularity(mechanism, ratings, weight_cost) if needs_weights else np.ones(ratings.n_items)
         if needs_weights:
             chosen = most_frequent(weights, self.most_items / ratings.n_items)
         factors = np.zeros((ratings.n_items, self.rank))
-        factors[chosen] = self._directions(ratings, mean + biases, chosen, door, cost)
+        factors[chosen] = self._directions(ratings, mean + biases, chosen, mechanism, cost)
         return FactorModel(
             items=ratings.items,
             item_factors=factors.astype(np.float32),
@@ -143,7 +143,7 @@ class DPSVD(PrivateEstimator):
         )
 
     def _directions(
-        self, ratings: Ratings, offsets: Doubles, chosen: NDArray[np.bool_], door: Door, cost: int
+        self, ratings: Ratings, offsets: Doubles, chosen: NDArray[np.bool_], mechanism: Mechanism, cost: int
     ) -> Doubles:
         """Eigenvectors, as long as the standard deviation of the users along them, the first of mean square up to 1."""
         residuals = np.asarray(ratings.values, np.float64) - offsets[ratings.indices]
@@ -151,11 +151,11 @@ class DPSVD(PrivateEstimator):
             residuals -= per_entry(ratings, user_offsets(ratings, offsets, self.user_shrinkage))
         residuals = clip_entries(residuals, self.entry_clip)[chosen[ratings.indices]]
         sample = on_items(ratings, chosen)
-        covariance = release_covariance(door, "covariance of the items", sample, residuals, self.row_clip, cost)
+        covariance = release_covariance(mechanism, "covariance of the items", sample, residuals, self.row_clip, cost)
         values, vectors = eigenpairs(covariance)
         values, vectors = values[: -self.rank - 1 : -1], vectors[:, : -self.rank - 1 : -1]
         # Noise alone would have eigenvalues up to this, give or take a tenth.
-        edge = 1.1 * door.releases[-1].sigma * np.sqrt(2 * sample.n_items)
+        edge = 1.1 * mechanism.releases[-1].sigma * np.sqrt(2 * sample.n_items)
         spread = np.maximum(values - edge, 0.0) / max(float(values[0]), 1e-12)
         factors: Doubles = vectors * np.sqrt(spread * sample.n_items)
         return factors

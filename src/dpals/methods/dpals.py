@@ -6,26 +6,26 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.item_solve import solve_psd
-from dpals.methods.constraints import check_arguments
-from dpals.methods.covariance import LARGEST_COVARIANCE
+from dpals.methods.base.estimator import PrivateEstimator
+from dpals.methods.base.parameters import check_arguments
 from dpals.methods.dpals_settings import CONSTRAINTS, Costs
-from dpals.methods.estimator import PrivateEstimator
-from dpals.methods.initialization import noisy_power_iteration, private_pca
 from dpals.methods.paper_settings import private_settings
-from dpals.methods.released_means import release_mean
-from dpals.model import FactorModel
-from dpals.private.centering import clipped_entries, pattern_of
+from dpals.methods.shared.covariance import LARGEST_COVARIANCE
+from dpals.methods.shared.means import release_mean
+from dpals.methods.shared.power_iteration import noisy_power_iteration, private_pca
+from dpals.model.factor_model import FactorModel
 from dpals.private.clipping import clip_rows
+from dpals.private.means import clipped_entries, pattern_of
 from dpals.private.sampling import least_counted, on_items, uniform_sample
+from dpals.public.initial_factors import random_factors
 from dpals.public.item_step import count_ridges, frequent_size, most_frequent, orthonormalised, projected, unpacked
-from dpals.public.starting_points import random_factors
-from dpals.ratings import Ratings
 from dpals.release.accounting import COST_BITS, Budget, mu_of
 from dpals.release.accounting import epsilon as epsilon_of
-from dpals.release.contribution import Offer, Pattern, Query
-from dpals.release.mechanism import Door
+from dpals.release.contribution import Contribution, Pattern, Query
+from dpals.release.mechanism import Mechanism
 
 Doubles = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ class DPALS(PrivateEstimator):
     """Private alternating least squares (Chien et al. 2021).
 
     Each step solves for every user's vector from the user's own ratings and the public item factors, clips it,
-    publishes for every item a noisy Gram matrix and a noisy right-hand side through the door, and solves for the
+    publishes for every item a noisy Gram matrix and a noisy right-hand side through the mechanism, and solves for the
     item factors. Pre-processing, paid for as well: noisy counts decide which items are frequent enough to train
     on and which of a user's ratings take part.
 
@@ -188,30 +188,30 @@ class DPALS(PrivateEstimator):
         if self.count_share + self.mean_share + self.start_share >= 1:
             raise ValueError("count_share, mean_share and start_share must leave something of the budget")
 
-    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
-        costs = self._costs(ratings, door.budget)
-        mean = release_mean(door, ratings, costs.mean) if costs.mean else 0.0
-        counts, frequent = self._frequent(ratings, door, costs)
-        sample, counts = self._sample(ratings, counts, frequent, door, costs)
+    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+        costs = self._costs(ratings, mechanism.budget)
+        mean = release_mean(mechanism, ratings, costs.mean) if costs.mean else 0.0
+        counts, frequent = self._frequent(ratings, mechanism, costs)
+        sample, counts = self._sample(ratings, counts, frequent, mechanism, costs)
         factors = np.zeros((ratings.n_items, self.rank))
-        factors[frequent] = self.start_scale * self._start(on_items(ratings, frequent), mean, door, costs)
+        factors[frequent] = self.start_scale * self._start(on_items(ratings, frequent), mean, mechanism, costs)
         model = self._model(ratings, factors, frequent, mean)
         for step in range(1, self.steps + 1):
             users = clip_rows(model.user_problem().solve(ratings), self.row_clip)
-            factors[frequent] = self._item_step(sample, users, mean, counts, door, costs, step)
+            factors[frequent] = self._item_step(sample, users, mean, counts, mechanism, costs, step)
             model = self._model(ratings, factors, frequent, mean)
             self._after_step(step, self.steps, model)
         return model
 
-    def _frequent(self, ratings: Ratings, door: Door, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
+    def _frequent(self, ratings: Ratings, mechanism: Mechanism, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
         """Released counts of all items, and which items are frequent."""
         if not costs.counts or (self.frequent_fraction == 1 and self.sampling == "uniform"):
             return np.ones(ratings.n_items), np.ones(ratings.n_items, bool)
-        counts = self._count(uniform_sample(ratings, self.ratings_per_user, self.seed), door, costs, "item counts")
+        counts = self._count(uniform_sample(ratings, self.ratings_per_user, self.seed), mechanism, costs, "item counts")
         return counts, most_frequent(counts, self.frequent_fraction)
 
     def _sample(
-        self, ratings: Ratings, counts: Doubles, frequent: NDArray[np.bool_], door: Door, costs: Costs
+        self, ratings: Ratings, counts: Doubles, frequent: NDArray[np.bool_], mechanism: Mechanism, costs: Costs
     ) -> tuple[Sample, Doubles]:
         """The ratings that take part, at most k for each user, and the counts of the frequent items among them."""
         trained, k = on_items(ratings, frequent), self.ratings_per_user
@@ -222,16 +222,25 @@ class DPALS(PrivateEstimator):
         sample = Sample(chosen, np.ones(chosen.n_ratings), self._weight_norm())
         if not costs.counts or self.item_exponent == 0:
             return sample, counts[frequent]
-        return sample, self._count(chosen, door, costs, "counts of the sampled ratings")
+        return sample, self._count(chosen, mechanism, costs, "counts of the sampled ratings")
 
-    def _count(self, ratings: Ratings, door: Door, costs: Costs, purpose: str) -> Doubles:
+    def _count(self, ratings: Ratings, mechanism: Mechanism, costs: Costs, purpose: str) -> Doubles:
         query = Query(purpose, ratings.n_items, np.sqrt(self.ratings_per_user))
-        return door.release(query, Offer(pattern_of(ratings), np.ones(ratings.n_ratings)), costs.counts)[:, 0]
+        return mechanism.release(query, Contribution(pattern_of(ratings), np.ones(ratings.n_ratings)), costs.counts)[
+            :, 0
+        ]
 
     def _item_step(
-        self, sample: Sample, users: Doubles, mean: float, counts: Doubles, door: Door, costs: Costs, step: int
+        self,
+        sample: Sample,
+        users: Doubles,
+        mean: float,
+        counts: Doubles,
+        mechanism: Mechanism,
+        costs: Costs,
+        step: int,
     ) -> Doubles:
-        """New factors of the frequent items, from sums over users that went through the door."""
+        """New factors of the frequent items, from sums over users that went through the mechanism."""
         ratings, rank = sample.ratings, self.rank
         pattern, n_items = pattern_of(ratings), ratings.n_items
         clip = self._entry_clip(ratings)
@@ -240,7 +249,7 @@ class DPALS(PrivateEstimator):
         query = Query(
             f"Gram matrices, step {step}", n_items, sample.norm * self.row_clip**2, "symmetric", rank, sample.norm
         )
-        gram = door.release(query, Offer(pattern, sample.weights, users), costs.gram)
+        gram = mechanism.release(query, Contribution(pattern, sample.weights, users), costs.gram)
         query = Query(
             f"right-hand sides, step {step}",
             n_items,
@@ -249,13 +258,13 @@ class DPALS(PrivateEstimator):
             rank,
             sample.norm * clip,
         )
-        moment = door.release(query, Offer(pattern, sample.weights * values, users), costs.moment)
+        moment = mechanism.release(query, Contribution(pattern, sample.weights * values, users), costs.moment)
 
         everyone = None
         if costs.unseen:
             query = Query(f"sum of all users, step {step}", 1, self.row_clip**2, "symmetric", rank)
-            offer = Offer(Pattern.one_item(len(users)), np.ones(len(users)), users)
-            released = door.release(query, offer, costs.unseen)[0]
+            contribution = Contribution(Pattern.one_item(len(users)), np.ones(len(users)), users)
+            released = mechanism.release(query, contribution, costs.unseen)[0]
             everyone = self._unseen_weight(ratings) * projected(unpacked(released, rank))
         ridges = count_ridges(self.ridge, counts, self.item_exponent)
         factors = solve_psd(gram, moment, ridges, everyone, project=self.project)
@@ -333,7 +342,7 @@ class DPALS(PrivateEstimator):
         """Largest root of the sum of a user's squared weights in the item step."""
         return float(np.sqrt(self.ratings_per_user))
 
-    def _start(self, ratings: Ratings, mean: float, door: Door, costs: Costs) -> Doubles:
+    def _start(self, ratings: Ratings, mean: float, mechanism: Mechanism, costs: Costs) -> Doubles:
         """Item factors of mean square 1."""
         if self.start == "random":
             return random_factors(ratings.n_items, self.rank, self.seed)
@@ -345,9 +354,9 @@ class DPALS(PrivateEstimator):
             "seed": self.seed,
         }
         if self.start == "power":
-            factors = noisy_power_iteration(ratings, door, costs.start, steps=2, **settings)
+            factors = noisy_power_iteration(ratings, mechanism, costs.start, steps=2, **settings)
         else:
-            factors = private_pca(ratings, door, costs.start, **settings)
+            factors = private_pca(ratings, mechanism, costs.start, **settings)
         scaled: Doubles = factors * np.sqrt(ratings.n_items)
         return scaled
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, OneOf, Within
+from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, OneOf, Within
 
 _NOISE = Within(optional=True)
 CONSTRAINTS: dict[str, Within | OneOf] = {

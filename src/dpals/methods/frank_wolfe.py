@@ -7,25 +7,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.rows import row_combinations
-from dpals.methods.constraints import COUNT, POSITIVE, SHARE, WHOLE, OneOf, Within, check_arguments
-from dpals.methods.covariance import LARGEST_COVARIANCE, release_covariance
-from dpals.methods.estimator import Estimator, PrivateEstimator, needs_ratings
-from dpals.methods.released_means import release_mean, release_popularity
-from dpals.methods.singular_vectors import top_right_vectors
-from dpals.model import FactorModel
-from dpals.private.centering import pattern_of
-from dpals.private.replay import Replay, ReplayProblem
+from dpals.ledger.ledger import Ledger
+from dpals.methods.base.estimator import Estimator, PrivateEstimator, needs_ratings
+from dpals.methods.base.options import Callback, Options
+from dpals.methods.base.parameters import COUNT, POSITIVE, SHARE, WHOLE, OneOf, Within, check_arguments
+from dpals.methods.shared.covariance import LARGEST_COVARIANCE, release_covariance
+from dpals.methods.shared.means import release_mean, release_popularity
+from dpals.methods.shared.singular_vectors import top_right_vectors
+from dpals.model.factor_model import FactorModel
+from dpals.private.frank_wolfe import FrankWolfeProblem, Replay
+from dpals.private.means import pattern_of
 from dpals.private.sampling import on_items
+from dpals.public.initial_factors import random_factors
 from dpals.public.item_step import frequent_size, most_frequent
 from dpals.public.spectra import eigenpairs
-from dpals.public.starting_points import random_factors
-from dpals.ratings import Ratings
-from dpals.release.contribution import Offer, Pattern, Query
-from dpals.release.ledger import Ledger
-from dpals.release.mechanism import Door
-from dpals.training import Callback, Options
+from dpals.release.contribution import Contribution, Pattern, Query
+from dpals.release.mechanism import Mechanism
 
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -165,8 +165,8 @@ class DPFrankWolfe(PrivateEstimator):
             raise InputError("there are no ratings to learn from")
         return self._walk(ratings, _Exact())
 
-    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
-        return self._walk(ratings, _Released(self, door))
+    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+        return self._walk(ratings, _Released(self, mechanism))
 
     def _walk(self, ratings: Ratings, source: "_Exact | _Released") -> FactorModel:
         mean = source.mean(ratings) if self.centre else 0.0
@@ -179,7 +179,7 @@ class DPFrankWolfe(PrivateEstimator):
         model = self._model(ratings, directions, gains, np.zeros(0), mean, trained)
         for step, share in enumerate(shares):
             problem = model.user_problem()
-            assert isinstance(problem, ReplayProblem)
+            assert isinstance(problem, FrankWolfeProblem)
             _, residuals = problem.replayed(ratings)
             direction, singular = source.direction(sample, residuals[entries], step)
             singular = max(singular, 1e-9)
@@ -229,19 +229,19 @@ class _Exact:
 
 
 class _Released:
-    """The same through the door."""
+    """The same through the mechanism."""
 
-    def __init__(self, method: DPFrankWolfe, door: Door) -> None:
-        self.method, self.door = method, door
+    def __init__(self, method: DPFrankWolfe, mechanism: Mechanism) -> None:
+        self.method, self.mechanism = method, mechanism
         shares = (method.count_share if method.frequent_fraction < 1 else 0, method.mean_share if method.centre else 0)
-        self.weight_cost, self.mean_cost, rest = door.budget.split(*shares, 1 - sum(shares))
+        self.weight_cost, self.mean_cost, rest = mechanism.budget.split(*shares, 1 - sum(shares))
         self.step_cost = rest // method.steps
 
     def mean(self, ratings: Ratings) -> float:
-        return release_mean(self.door, ratings, self.mean_cost)
+        return release_mean(self.mechanism, ratings, self.mean_cost)
 
     def weights(self, ratings: Ratings) -> Doubles:
-        return release_popularity(self.door, ratings, self.weight_cost)
+        return release_popularity(self.mechanism, ratings, self.weight_cost)
 
     def direction(self, sample: Ratings, residuals: Doubles, step: int) -> tuple[Doubles, float]:
         """A unit vector near the top right singular vector, and the length of the product with it, with slack."""
@@ -251,7 +251,7 @@ class _Released:
     def _by_covariance(self, sample: Ratings, residuals: Doubles, name: str) -> tuple[Doubles, float]:
         """Analyze Gauss: user i adds a_i a_i^T, of norm at most row_clip^2."""
         purpose = f"covariance of residuals, {name}"
-        released = release_covariance(self.door, purpose, sample, residuals, self.method.row_clip, self.step_cost)
+        released = release_covariance(self.mechanism, purpose, sample, residuals, self.method.row_clip, self.step_cost)
         values, vectors = eigenpairs(released)
         return vectors[:, -1], float(np.sqrt(max(values[-1], 0.0)))
 
@@ -262,12 +262,16 @@ class _Released:
         vector = _unit(random_factors(sample.n_items, 1, self.method.seed)[:, 0])
         for k in range(1, number + 1):
             query = Query(f"power iteration {k}, {name}", sample.n_items, longest * row_clip, "vector", 1, row_clip)
-            offer = Offer(pattern_of(sample), residuals, self._products(sample, residuals, vector, longest))
-            vector = _unit(self.door.release(query, offer, (self.step_cost - length_cost) // number)[:, 0])
+            contribution = Contribution(
+                pattern_of(sample), residuals, self._products(sample, residuals, vector, longest)
+            )
+            vector = _unit(self.mechanism.release(query, contribution, (self.step_cost - length_cost) // number)[:, 0])
         query = Query(f"length, {name}", 1, longest**2)
         squares = self._products(sample, residuals, vector, longest)[:, 0] ** 2
-        length = self.door.release(query, Offer(Pattern.one_item(sample.n_users), squares), length_cost)[0, 0]
-        return vector, float(np.sqrt(max(length, 0.0) + 2 * self.door.releases[-1].sigma))
+        length = self.mechanism.release(query, Contribution(Pattern.one_item(sample.n_users), squares), length_cost)[
+            0, 0
+        ]
+        return vector, float(np.sqrt(max(length, 0.0) + 2 * self.mechanism.releases[-1].sigma))
 
     def _products(self, sample: Ratings, residuals: Doubles, vector: Doubles, longest: float) -> Doubles:
         products = row_combinations(sample.indptr, sample.indices, residuals, vector[:, None])

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from dpals.methods.constraints import NOT_NEGATIVE, POSITIVE, check_arguments
-from dpals.methods.estimator import PrivateEstimator, needs_ratings
-from dpals.methods.released_means import half_range, release_item_biases, release_mean
-from dpals.model import FactorModel
-from dpals.ratings import Ratings
-from dpals.release.mechanism import Door
+from dpals.data.ratings import Ratings
+from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
+from dpals.methods.base.parameters import NOT_NEGATIVE, POSITIVE, check_arguments
+from dpals.methods.shared.means import half_range, release_item_biases, release_mean
+from dpals.model.factor_model import FactorModel
+from dpals.release.mechanism import Mechanism
 
 
 class GlobalMean(PrivateEstimator):
@@ -37,8 +37,8 @@ class GlobalMean(PrivateEstimator):
     def _check(self, ratings: Ratings) -> None:
         needs_ratings(self, ratings)
 
-    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
-        return means_model(ratings, release_mean(door, ratings, door.budget.cost))
+    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+        return means_model(ratings, release_mean(mechanism, ratings, mechanism.budget.cost))
 
 
 class UserMean(PrivateEstimator):
@@ -80,7 +80,7 @@ class UserMean(PrivateEstimator):
         needs_ratings(self, ratings)
         check_arguments(self, {"shrinkage": NOT_NEGATIVE})
 
-    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:  # noqa: ARG002, nothing goes through the door
+    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:  # noqa: ARG002, nothing goes through the mechanism
         assert ratings.rating_range is not None
         return means_model(ratings, sum(ratings.rating_range) / 2, user_bias_ridge=self.shrinkage)
 
@@ -128,11 +128,11 @@ class ItemMean(PrivateEstimator):
         needs_ratings(self, ratings)
         check_arguments(self, {"residual_bound": POSITIVE, "bias_prior": POSITIVE})
 
-    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
-        mean_cost, weight_cost, item_cost = door.budget.split(2, 18, 80)
-        mean = release_mean(door, ratings, mean_cost)
+    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+        mean_cost, weight_cost, item_cost = mechanism.budget.split(2, 18, 80)
+        mean = release_mean(mechanism, ratings, mean_cost)
         scales = self.residual_bound * half_range(ratings), self.bias_prior * half_range(ratings)
-        biases, _ = release_item_biases(door, ratings, mean, (weight_cost, item_cost), *scales)
+        biases, _ = release_item_biases(mechanism, ratings, mean, (weight_cost, item_cost), *scales)
         return means_model(ratings, mean, biases)
 
 

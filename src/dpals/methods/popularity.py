@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.methods.estimator import PrivateEstimator
+from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.means import means_model
-from dpals.methods.released_means import release_popularity
-from dpals.model import FactorModel
-from dpals.ratings import Ratings
-from dpals.release.mechanism import Door
+from dpals.methods.shared.means import release_popularity
+from dpals.model.factor_model import FactorModel
+from dpals.release.mechanism import Mechanism
 
 
 class Popularity(PrivateEstimator):
@@ -43,6 +43,6 @@ class Popularity(PrivateEstimator):
         if not ratings.is_implicit:
             raise InputError("Popularity is for implicit feedback; for ratings there is ItemMean")
 
-    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
-        popularity = release_popularity(door, ratings, door.budget.cost)
+    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+        popularity = release_popularity(mechanism, ratings, mechanism.budget.cost)
         return means_model(ratings, 0.0, np.maximum(popularity, 0.0))

@@ -5,24 +5,24 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, Self
 
+from dpals.data.ratings import Ratings
 from dpals.evaluation.splits import split_entries
 from dpals.kernels.threads import limited_threads
-from dpals.methods.constraints import WHOLE, OneOf, Within, check_arguments
-from dpals.methods.estimator import PrivateEstimator, note_population
+from dpals.ledger.entries import SEEDED
+from dpals.ledger.ledger import Ledger
+from dpals.methods.base.estimator import PrivateEstimator, note_population
+from dpals.methods.base.options import Callback, Options, checked
+from dpals.methods.base.parameters import WHOLE, OneOf, Within, check_arguments
 from dpals.methods.means import means_model
-from dpals.model import FactorModel
-from dpals.private.scoring import LARGEST_GAIN, offer_of_gains
-from dpals.ratings import Ratings
+from dpals.model.factor_model import FactorModel
+from dpals.private.scoring import LARGEST_GAIN, score_contribution
 from dpals.release.accounting import Budget, cost_of, mu_of
 from dpals.release.contribution import Query
-from dpals.release.entries import SEEDED
-from dpals.release.ledger import Ledger
 from dpals.release.mechanism import Release
 from dpals.release.selection import DISTRIBUTIONS, Selection, best_of, tries_of
 from dpals.release.selection import epsilon as epsilon_of_selection
 from dpals.release.selection import mu as mu_of_a_try
-from dpals.release.statement import Statement, together
-from dpals.training import Callback, Options, checked
+from dpals.statement.record import Statement, together
 
 CONSTRAINTS: dict[str, Within | OneOf] = {
     "tries": Within(low=1.01, high=1e6, closed=True),
@@ -151,12 +151,12 @@ class PrivateSearch(PrivateEstimator):
         known, hidden = split_entries(ratings, (1 - self.validation_fraction, self.validation_fraction), self.seed)
 
         def attempt(number: int, seed: int | None) -> tuple[float, Try]:
-            door = self.door_class(training, insecure_seed=seed, quiet=True)
-            model = self._with(candidates[number])._fit(known, door)
-            judge = self.door_class(scoring, insecure_seed=None if seed is None else seed + 1, quiet=True)
+            mechanism = self.mechanism_class(training, insecure_seed=seed, quiet=True)
+            model = self._with(candidates[number])._fit(known, mechanism)
+            judge = self.mechanism_class(scoring, insecure_seed=None if seed is None else seed + 1, quiet=True)
             query = Query("score on ratings held back", 1, LARGEST_GAIN)
-            score = judge.release(query, offer_of_gains(*model.two_sides(known), known, hidden), scoring.cost)[0, 0]
-            return float(score), (candidates[number], model, (*door.releases, *judge.releases))
+            score = judge.release(query, score_contribution(*model.two_sides(known), known, hidden), scoring.cost)[0, 0]
+            return float(score), (candidates[number], model, (*mechanism.releases, *judge.releases))
 
         mu = mu_of(training.cost + scoring.cost)
         promised = min(self.epsilon, epsilon_of_selection(mu, self.delta, tries))  # both are true
@@ -193,7 +193,7 @@ class PrivateSearch(PrivateEstimator):
             self._with(candidate)._check(ratings)
 
     def _with(self, candidate: dict[str, Any]) -> PrivateEstimator:
-        """The method with the arguments of a candidate. It spends what its door has, whatever its epsilon says."""
+        """The method with the arguments of a candidate. It spends what its mechanism has, whatever its epsilon says."""
         return copy.copy(self.estimator).set_params(**candidate, epsilon=self.epsilon)
 
     def _candidates(self) -> list[dict[str, Any]]:

@@ -2,12 +2,12 @@
 
 from typing import ClassVar
 
-from dpals.methods.constraints import COUNT, POSITIVE, SHARE, WHOLE, OneOf, Within
-from dpals.methods.gradient_steps import Doubles, GradientMethod
-from dpals.methods.released_means import half_range, release_mean_and_number
-from dpals.model import FactorModel
-from dpals.ratings import Ratings
-from dpals.release.mechanism import Door
+from dpals.data.ratings import Ratings
+from dpals.methods.base.parameters import COUNT, POSITIVE, SHARE, WHOLE, OneOf, Within
+from dpals.methods.shared.gradient_steps import Doubles, GradientMethod
+from dpals.methods.shared.means import half_range, release_mean_and_number
+from dpals.model.factor_model import FactorModel
+from dpals.release.mechanism import Mechanism
 
 
 class SGLD(GradientMethod):
@@ -111,18 +111,18 @@ class SGLD(GradientMethod):
         self.seed = seed
         self.insecure_seed = insecure_seed
 
-    def _fit(self, ratings: Ratings, door: Door) -> FactorModel:
-        mean_cost, rest = door.budget.split(self.mean_share, 1 - self.mean_share)
-        mean, n_users = release_mean_and_number(door, ratings, mean_cost)
+    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+        mean_cost, rest = mechanism.budget.split(self.mean_share, 1 - self.mean_share)
+        mean, n_users = release_mean_and_number(mechanism, ratings, mean_cost)
         variance = (self.noise_scale * half_range(ratings)) ** 2
 
         def move(gradients: Doubles, items: Doubles) -> Doubles:
             # A move of h / 2 times the gradient of the log posterior needs noise of variance h * temperature; what
-            # the door added to it is h / 2 * sigma / variance.
-            length = 4 * self.temperature * (variance / door.releases[-1].sigma) ** 2
+            # the mechanism added to it is h / 2 * sigma / variance.
+            length = 4 * self.temperature * (variance / mechanism.releases[-1].sigma) ** 2
             length = min(length, 2 * self.longest_step / (n_users / variance + 1 / self.taste_scale**2))
             result: Doubles = length / 2 * (gradients / variance - items / self.taste_scale**2)
             return result
 
         # Users' vectors have variance 1, so their ridge is the variance of a rating.
-        return self._descend(ratings, door, rest, mean, variance, move)
+        return self._descend(ratings, mechanism, rest, mean, variance, move)

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.methods.als import ALS, Side
-from dpals.methods.constraints import COUNT, check_arguments
-from dpals.methods.estimator import needs_ratings
-from dpals.methods.singular_vectors import top_right_vectors
-from dpals.ratings import Ratings
+from dpals.methods.base.estimator import needs_ratings
+from dpals.methods.base.parameters import COUNT, check_arguments
+from dpals.methods.shared.singular_vectors import top_right_vectors
 
 Floats = NDArray[np.float32]
 

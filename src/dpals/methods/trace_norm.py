@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.rows import entry_products
-from dpals.methods.constraints import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, check_arguments
-from dpals.methods.estimator import Estimator, needs_ratings
-from dpals.model import FactorModel
-from dpals.private.centering import per_entry, user_offsets
+from dpals.methods.base.estimator import Estimator, needs_ratings
+from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, check_arguments
+from dpals.model.factor_model import FactorModel
+from dpals.private.means import per_entry, user_offsets
+from dpals.public.initial_factors import random_factors
 from dpals.public.spectra import orthonormal_basis, signs
-from dpals.public.starting_points import random_factors
-from dpals.ratings import Ratings
 
 Doubles = NDArray[np.float64]
 

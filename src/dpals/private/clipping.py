@@ -1,4 +1,4 @@
-"""Bounding what one user can say, in real numbers. The door checks it again in integers."""
+"""Bounding what one user can say, in real numbers. The mechanism checks it again in integers."""
 
 from typing import Any
 

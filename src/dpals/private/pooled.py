@@ -1,4 +1,4 @@
-"""What users offer to PooledDPALS: their residuals times their vectors, and what these vectors are like."""
+"""What users contribute to PooledDPALS: their residuals times their vectors, and what these vectors are like."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -6,16 +6,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.ratings import Ratings
 from dpals.kernels.rows import entry_norms, row_combinations, row_norms, row_sums, scale_rows
-from dpals.private.centering import pattern_of
+from dpals.private.means import pattern_of
 from dpals.private.sampling import share_of_users, unit_weights
-from dpals.private.user_step import ChoiceProblem, UserProblem
-from dpals.ratings import Ratings
-from dpals.release.contribution import Offer, Pattern
+from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
+from dpals.release.contribution import Contribution, Pattern
 
 Doubles = NDArray[np.float64]
 
-_JUST_BELOW = 1 - 1e-9  # so that rounding on the door's grid does not scale a user down once more
+_JUST_BELOW = 1 - 1e-9  # so that rounding on the mechanism's grid does not scale a user down once more
 
 
 def asked_share(rank: int) -> float:
@@ -31,12 +31,12 @@ class Bounds(NamedTuple):
     covariance: float
 
 
-class StepOffers(NamedTuple):
-    """What all users offer in one step."""
+class StepContributions(NamedTuple):
+    """What all users contribute in one step."""
 
-    moments: Offer
-    gram: Offer
-    covariance: Offer
+    moments: Contribution
+    gram: Contribution
+    covariance: Contribution
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,39 +59,39 @@ class Participants:
         breadths = np.minimum(row_sums(ratings.indptr, weights) / widest, 1.0)
         return cls(ratings, pattern_of(ratings), weights, breadths)
 
-    def offer_of_weights(self) -> Offer:
+    def weight_contribution(self) -> Contribution:
         """The weights themselves. Norm at most 1."""
-        return Offer(self.pattern, self.weights)
+        return Contribution(self.pattern, self.weights)
 
-    def offer_of_breadths(self) -> Offer:
+    def breadth_contribution(self) -> Contribution:
         """One number of at most 1 for each user."""
-        return Offer(Pattern.one_item(self.ratings.n_users), self.breadths)
+        return Contribution(Pattern.one_item(self.ratings.n_users), self.breadths)
 
-    def offer_of_activity(self, n_bins: int) -> Offer:
+    def activity_contribution(self, n_bins: int) -> Contribution:
         """1 at the place of the user's number of items, two places for each doubling. Norm at most 1."""
         counts, n_users = np.diff(self.ratings.indptr), self.ratings.n_users
         places = np.frexp(np.maximum(counts, 1).astype(np.float64) ** 2)[1].astype(np.int32) - 1  # 2 log2, rounded down
-        return Offer(Pattern(np.arange(n_users + 1), places, n_bins), (counts > 0).astype(np.float64))
+        return Contribution(Pattern(np.arange(n_users + 1), places, n_bins), (counts > 0).astype(np.float64))
 
     def company(self, features: Doubles) -> Doubles:
         """The weighted sum of the features of each user's items, whatever the user thinks of them."""
         return row_combinations(self.ratings.indptr, self.ratings.indices, self.weights, features)
 
-    def offer_of_spread(self, vectors: Doubles, bound: float) -> Offer:
+    def spread_contribution(self, vectors: Doubles, bound: float) -> Contribution:
         """The users' vectors for their common Gram matrix, weighted by breadth."""
         parts = _within(bound, self.breadths, row_norms(vectors) ** 2)
-        return Offer(Pattern.one_item(self.ratings.n_users), parts, vectors)
+        return Contribution(Pattern.one_item(self.ratings.n_users), parts, vectors)
 
-    def offer_of_directions(self, vectors: Doubles) -> Offer:
+    def direction_contribution(self, vectors: Doubles) -> Contribution:
         """Weight times the direction of the user's vector, for each item. Norm at most 1."""
         lengths = row_norms(vectors)[:, None]
         directions = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-        return Offer(self.pattern, self.weights * _JUST_BELOW, directions)
+        return Contribution(self.pattern, self.weights * _JUST_BELOW, directions)
 
-    def step_offers(
-        self, problem: UserProblem | ChoiceProblem, rank: int, bias_scale: float, bounds: Bounds
-    ) -> StepOffers:
-        """Offers of one step: moments c_ij x_i, the Gram matrix of the x_i, and the uncertainty of the u_i.
+    def step_contributions(
+        self, problem: LeastSquaresProblem | LogisticProblem, rank: int, bias_scale: float, bounds: Bounds
+    ) -> StepContributions:
+        """Contributions of one step: moments c_ij x_i, the Gram matrix of the x_i, and the uncertainty of the u_i.
 
         With x_i = (u_i, bias_scale), the user's vector and a constant for the item's bias, and residuals e_ij of
         the user's own fit, or 1 for implicit feedback, c_ij = f_i w_ij e_ij, where f_i <= 1 scales the whole
@@ -113,10 +113,10 @@ class Participants:
 
         everyone, parts = Pattern.one_item(n_users), self.breadths * scales
         inverses *= np.float32(problem.ridge)
-        return StepOffers(
-            moments=Offer(self.pattern, coefficients, vectors),
-            gram=Offer(everyone, _within(bounds.gram, parts, lengths**2), vectors),
-            covariance=Offer(
+        return StepContributions(
+            moments=Contribution(self.pattern, coefficients, vectors),
+            gram=Contribution(everyone, _within(bounds.gram, parts, lengths**2), vectors),
+            covariance=Contribution(
                 Pattern.one_item(len(inverses)),
                 _within(bounds.covariance, parts[asked], row_norms(inverses)),
                 inverses,

@@ -6,10 +6,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dpals.data.ratings import Ratings
 from dpals.kernels.elementary import powers
 from dpals.kernels.hashing import hashed_uniform, id_hashes
 from dpals.kernels.rows import entry_norms, scale_rows
-from dpals.ratings import Ratings
 
 
 def on_items(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:

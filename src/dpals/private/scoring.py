@@ -1,4 +1,4 @@
-"""How well a model serves each user, from the user's own ratings: what users offer toward its score.
+"""How well a model serves each user, from the user's own ratings: what users contribute toward its score.
 
 A user gains between -1/2 and 1/2. Whoever counts, counts for every candidate alike, so where the middle lies makes no
 difference between candidates; half is the smallest bound there is. Each gain depends on one user's ratings and the
@@ -8,17 +8,19 @@ model alone, to the last bit.
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.ratings import Ratings
 from dpals.kernels.hits import count_hits
 from dpals.kernels.rows import entry_products, row_sums
-from dpals.ratings import Ratings
-from dpals.release.contribution import Offer, Pattern
+from dpals.release.contribution import Contribution, Pattern
 
 LARGEST_GAIN = 0.5
 PLACES = 20
 """How many recommendations count, in implicit feedback."""
 
 
-def offer_of_gains(users: NDArray[np.float32], items: NDArray[np.float32], known: Ratings, hidden: Ratings) -> Offer:
+def score_contribution(
+    users: NDArray[np.float32], items: NDArray[np.float32], known: Ratings, hidden: Ratings
+) -> Contribution:
     """Each user's gain; 0 for users of whom nothing is hidden.
 
     For ratings, 1/2 less the mean squared error on the hidden ratings in units of the squared half range, at most 1.
@@ -40,4 +42,4 @@ def offer_of_gains(users: NDArray[np.float32], items: NDArray[np.float32], known
         guesses = np.clip(entry_products(hidden.indptr, hidden.indices, users, items), low, high)
         errors = (guesses.astype(np.float64) - hidden.values) / ((high - low) / 2)
         gains = 1 - np.minimum(row_sums(hidden.indptr, errors**2) / np.maximum(counts, 1), 1)
-    return Offer(Pattern.one_item(len(counts)), np.where(counts > 0, gains - LARGEST_GAIN, 0.0))
+    return Contribution(Pattern.one_item(len(counts)), np.where(counts > 0, gains - LARGEST_GAIN, 0.0))

@@ -1,1 +1,1 @@
-"""The public room: code that sees released statistics only. Whatever it does, it cannot break privacy."""
+"""The public zone: code that sees released statistics only. Whatever it does, it cannot break privacy."""

@@ -1,10 +1,10 @@
-"""What users offer, as integers, with one bound enforced for each of them.
+"""What users contribute, as integers, with one bound enforced for each of them.
 
-An `Offer` holds, for a block of users, coefficients c_ij on the items each user touches and a vector x_i per
+An `Contribution` holds, for a block of users, coefficients c_ij on the items each user touches and a vector x_i per
 user. What user i adds to the published table is the outer product of (c_ij)_j and x_i, whose squared norm
-factorises: |x_i|^2 * sum_j c_ij^2. That one number is the user's sensitivity, and `on_grid` makes sure, in
+factorises: |x_i|^2 * sum_j c_ij^2. That one number is the user's sensitivity, and `quantize_and_clip` makes sure, in
 integers, that it is at most the square of the bound. Nothing here trusts the caller's arithmetic. What remains
-the duty of the private room: each user is one row, and a row depends on that user's data alone.
+the duty of the private zone: each user is one row, and a row depends on that user's data alone.
 """
 
 import math
@@ -42,7 +42,7 @@ class Pattern:
         Number of the first row among all users. Blocks of one release may not overlap.
 
     ==========================  ====================================================
-    user without items          allowed, offers nothing
+    user without items          allowed, contributions nothing
     item twice, out of order    ValueError
     item outside the catalogue  ValueError
     ==========================  ====================================================
@@ -84,8 +84,8 @@ class Pattern:
 
 
 @dataclass(frozen=True, eq=False)
-class Offer:
-    """What a block of users offers, in real numbers, before the grid and the bound.
+class Contribution:
+    """What a block of users contributes, in real numbers, before the grid and the bound.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class Query:
         What the release is for, in words a reviewer understands.
     n_items
         Number of published rows; 1 for a global statistic.
-    bound
+    sensitivity
         Largest norm of what one user adds to the whole table: sqrt(sum_j c_ij^2) * |x_i|, for the symmetric
         form sqrt(sum_j c_ij^2) * |u_i|^2. Users above it are scaled down.
     form
@@ -130,15 +130,15 @@ class Query:
 
     purpose: str
     n_items: int
-    bound: float
+    sensitivity: float
     form: Form = "scalar"
     dimension: int = 1
     coefficient_norm: float = 1.0
     weights: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not (self.bound == 0 or 1e-100 <= self.bound <= 1e100):
-            raise ValueError(f"the bound of {self.purpose!r} must be 0 or from 1e-100 to 1e100, got {self.bound}")
+        if not (self.sensitivity == 0 or 1e-100 <= self.sensitivity <= 1e100):
+            raise ValueError(f"the bound of {self.purpose!r} must be 0 or from 1e-100 to 1e100, got {self.sensitivity}")
         if not 1e-100 <= self.coefficient_norm <= 1e100:
             raise ValueError(f"coefficient_norm must lie between 1e-100 and 1e100, got {self.coefficient_norm}")
         if self.form not in get_args(Form):
@@ -176,10 +176,10 @@ class Grid:
         """The grid on which the query's bound is the integer 2^bits."""
         if not 0 <= bits <= MAX_BOUND_BITS:
             raise ValueError(f"the bound takes between 0 and {MAX_BOUND_BITS} bits, not {bits}")
-        if query.bound == 0:
+        if query.sensitivity == 0:
             return cls(bound=0, coefficient_step=1.0, vector_step=1.0, step=1.0)
-        vector_scale = query.bound / query.coefficient_norm
-        step = math.ldexp(query.bound, -bits)
+        vector_scale = query.sensitivity / query.coefficient_norm
+        step = math.ldexp(query.sensitivity, -bits)
         if query.form == "scalar":
             return cls(1 << bits, step, 1.0, step)
         if query.form == "vector":
@@ -196,49 +196,49 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class Contribution:
-    """Integers that obey the bound, ready to be summed. Made by `on_grid` only."""
+class ClippedContribution:
+    """Integers that obey the bound, ready to be summed. Made by `quantize_and_clip` only."""
 
     pattern: Pattern
     coefficients: NDArray[np.int32]
     vectors: NDArray[np.int32]
 
 
-def on_grid(offer: Offer, query: Query, grid: Grid) -> Contribution:
-    """Turn an offer into integers and enforce the bound for each user.
+def quantize_and_clip(contribution: Contribution, query: Query, grid: Grid) -> ClippedContribution:
+    """Turn an contribution into integers and enforce the bound for each user.
 
     Formal guarantee: in the result, for every user i, N_i * sum_j c_ij^2 <= grid.bound^2 in exact integer
     arithmetic, where N_i is sum_k w_k x_ik^2 for vectors, |u_i|^4 for symmetric matrices and 1 for scalars.
-    Row i of the result depends on row i of the offer only.
+    Row i of the result depends on row i of the contribution only.
 
     This is a net, not a tool: a user far above the bound loses digits and in the end vanishes. Methods clip
-    in real numbers, in the private room, and come here just below the bound.
+    in real numbers, in the private zone, and come here just below the bound.
 
     ============================  ======================================================
-    zero vector, no items         offers nothing
+    zero vector, no items         contributions nothing
     NaN or infinity               ValueError, whatever the bound
     numbers beyond 2^30 steps     cut to 2^30 steps, then scaled down like any other
     bound of zero                 everyone is scaled down to nothing
     user above the bound          all coefficients scaled by one factor, toward zero
     ============================  ======================================================
     """
-    pattern, symmetric = offer.pattern, query.form == "symmetric"
+    pattern, symmetric = contribution.pattern, query.form == "symmetric"
     if pattern.n_items != query.n_items:
-        raise ValueError(f"the offer covers {pattern.n_items} items, the query {query.n_items}")
-    if offer.coefficients.shape != pattern.items.shape:
+        raise ValueError(f"the contribution covers {pattern.n_items} items, the query {query.n_items}")
+    if contribution.coefficients.shape != pattern.items.shape:
         raise ValueError("one coefficient is needed for each entry of the pattern")
-    coefficients = _truncated(offer.coefficients, grid.coefficient_step, "coefficients")
+    coefficients = _truncated(contribution.coefficients, grid.coefficient_step, "coefficients")
     if query.form == "scalar":
-        if offer.vectors is not None:
+        if contribution.vectors is not None:
             raise ValueError("scalars take coefficients only")
         vectors = np.ones((pattern.n_users, 1), np.int32)
     else:
-        if offer.vectors is None or offer.vectors.shape != (pattern.n_users, query.dimension):
+        if contribution.vectors is None or contribution.vectors.shape != (pattern.n_users, query.dimension):
             raise ValueError(f"vectors must be of shape {(pattern.n_users, query.dimension)}")
-        vectors = _truncated(offer.vectors, grid.vector_step, "vectors")
+        vectors = _truncated(contribution.vectors, grid.vector_step, "vectors")
     weights = np.ones(query.dimension, np.int64) if symmetric else query.coordinate_weights
     _enforce(pattern.indptr, coefficients, vectors, weights, symmetric, grid.bound)
-    return Contribution(pattern, coefficients, vectors)
+    return ClippedContribution(pattern, coefficients, vectors)
 
 
 def _frozen(array: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:

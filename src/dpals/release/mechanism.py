@@ -1,4 +1,4 @@
-"""The door itself: bound, sum, pay, then add noise, in this order and for every release."""
+"""The mechanism itself: bound, sum, pay, then add noise, in this order and for every release."""
 
 import hashlib
 import logging
@@ -14,13 +14,13 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.ledger.entries import SEEDED
+from dpals.ledger.ledger import Ledger
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded, cost, mu_of, variance_for
-from dpals.release.contribution import MAX_BOUND_BITS, Grid, Offer, Query, on_grid
-from dpals.release.entries import SEEDED
-from dpals.release.ledger import Ledger
-from dpals.release.randomness import InsecureSeededStream, NoiseStream, rounded_gaussian
-from dpals.release.rounding import down, up
+from dpals.release.contribution import MAX_BOUND_BITS, Contribution, Grid, Query, quantize_and_clip
+from dpals.release.noise import InsecureSeededStream, NoiseStream, rounded_gaussian
 from dpals.release.sums import add_exactly, empty_sums
+from dpals.statement.rounding import down, up
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Keeper(Protocol):
 
 
 @dataclass(eq=False)
-class Door:
+class Mechanism:
     """Publishes noisy sums over users and keeps account of them.
 
     It reserves the whole budget in the ledger before its first release. As a context manager it gives back what is left
@@ -144,7 +144,9 @@ class Door:
     def spent(self) -> int:
         return sum(release.cost for release in self.releases)
 
-    def release(self, query: Query, offers: Offer | Iterable[Offer], cost: int) -> NDArray[np.float64]:
+    def release(
+        self, query: Query, contributions: Contribution | Iterable[Contribution], cost: int
+    ) -> NDArray[np.float64]:
         """Publish sum_i c_ij x_i + noise for every item j.
 
         Formal guarantee: the result is mu-Gaussian-DP for the addition or removal of one user, with
@@ -160,20 +162,20 @@ class Door:
         ----------
         query
             What is published; made without looking at the data.
-        offers
-            What users offer: one block, or several that hold different users. Blocks can be made one after
+        contributions
+            What users contribute: one block, or several that hold different users. Blocks can be made one after
             the other, so that not all users need to be in memory.
         cost
             What the release may cost, from `Budget.split`.
 
         Returns
         -------
-        array of shape (n_items, number of coordinates), in the units of the offers
+        array of shape (n_items, number of coordinates), in the units of the contributions
 
         ============================  ========================================================
         cost above what is left       PrivacyBudgetExceeded; nothing is spent
         from several threads at once  one after the other; together within the budget
-        in a forked child             RuntimeError: the child needs a door of its own
+        in a forked child             RuntimeError: the child needs a mechanism of its own
         blocks share a user           ValueError; nothing is spent
         no blocks, no users           noise around zero, and paid for: absence is private too
         bound of zero                 noise of one step around zero, free
@@ -193,7 +195,7 @@ class Door:
         shape = (query.n_items, len(query.coordinate_weights))
         seeded = self.insecure_seed is not None
         record = Release(query.purpose, shape, query.form, grid.bound, variance, grid.step, seeded)
-        blocks = [offers] if isinstance(offers, Offer) else offers
+        blocks = [contributions] if isinstance(contributions, Contribution) else contributions
         if self.keeper is None:
             table = self._draw(query, grid, record, blocks)
         else:
@@ -204,16 +206,16 @@ class Door:
         return table.astype(np.float64) * grid.step
 
     def _draw(
-        self, query: Query, grid: Grid, record: Release, offers: Iterable[Offer], receipt: str = ""
+        self, query: Query, grid: Grid, record: Release, contributions: Iterable[Contribution], receipt: str = ""
     ) -> NDArray[np.int64]:
         """The exact sums with noise that is paid for."""
-        sums = self._exact_sums(query, grid, offers)
+        sums = self._exact_sums(query, grid, contributions)
         stream = self._pay(record, receipt)
         sums += rounded_gaussian(stream, len(sums), record.variance, query.coordinate_weights)
         return sums
 
     def _draw_or_recall(
-        self, keeper: Keeper, query: Query, grid: Grid, record: Release, offers: Iterable[Offer]
+        self, keeper: Keeper, query: Query, grid: Grid, record: Release, contributions: Iterable[Contribution]
     ) -> NDArray[np.int64]:
         """The same, once for each number of a release in the run. Numbers leave only after `Ledger.publish`."""
         number = len(self.releases) + 1
@@ -229,7 +231,7 @@ class Door:
                 "(--fresh, or another folder)"
             )
         else:
-            table = self._draw(query, grid, record, offers, receipt)
+            table = self._draw(query, grid, record, contributions, receipt)
             keeper.keep(number, record, table)
         try:
             self.ledger.publish(self.dataset, receipt, hashlib.sha256(table.tobytes()).hexdigest())
@@ -238,19 +240,19 @@ class Door:
             raise
         return table
 
-    def _exact_sums(self, query: Query, grid: Grid, offers: Iterable[Offer]) -> NDArray[np.int64]:
+    def _exact_sums(self, query: Query, grid: Grid, contributions: Iterable[Contribution]) -> NDArray[np.int64]:
         sums = empty_sums(query)
         seen: list[tuple[int, int]] = []
-        for offer in offers:
-            _check_new_users(offer, seen)
-            add_exactly(sums, on_grid(offer, query, grid), query)
+        for contribution in contributions:
+            _check_new_users(contribution, seen)
+            add_exactly(sums, quantize_and_clip(contribution, query, grid), query)
         return sums
 
     def _pay(self, record: Release, receipt: str) -> NoiseStream:
-        """Record the spend and open a stream for its noise. Checks again: offers may have come late."""
+        """Record the spend and open a stream for its noise. Checks again: contributions may have come late."""
         with self._lock:
             if os.getpid() != self._home:
-                raise RuntimeError("a door does not survive a fork: the child must make its own")
+                raise RuntimeError("a mechanism does not survive a fork: the child must make its own")
             self._check_affordable(record, record.cost)
             seeded = SEEDED if record.seeded else ""
             self.ledger.spend(self.dataset, record.purpose + seeded, record.cost, receipt, self.run)
@@ -281,8 +283,8 @@ def _bound_bits(cost: int) -> int:
     return min(math.floor(_NOISE_BITS + math.log2(mu_of(cost))), MAX_BOUND_BITS)
 
 
-def _check_new_users(offer: Offer, seen: list[tuple[int, int]]) -> None:
-    first, stop = offer.pattern.first_user, offer.pattern.first_user + offer.pattern.n_users
+def _check_new_users(contribution: Contribution, seen: list[tuple[int, int]]) -> None:
+    first, stop = contribution.pattern.first_user, contribution.pattern.first_user + contribution.pattern.n_users
     if any(first < other_stop and other_first < stop for other_first, other_stop in seen):
-        raise ValueError(f"users {first} to {stop - 1} are offered twice in one release")
+        raise ValueError(f"users {first} to {stop - 1} are contributed twice in one release")
     seen.append((first, stop))

@@ -32,7 +32,7 @@ from typing import Any, TypeVar
 
 from dpals.release import accounting
 from dpals.release.accounting import boundary
-from dpals.release.randomness import InsecureSeededStream, NoiseStream, WordSource, own_digits
+from dpals.release.noise import InsecureSeededStream, NoiseStream, WordSource, own_digits
 
 Result = TypeVar("Result")
 
@@ -232,7 +232,7 @@ def best_of(
     attempt
         Takes the number of a candidate and the seed of its noise, None for secure noise; returns score and result.
     insecure_seed
-        As for the door: repeatable, and not private.
+        As for the mechanism: repeatable, and not private.
 
     ======================  ===================================================
     no tries (Poisson)      None

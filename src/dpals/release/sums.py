@@ -1,6 +1,6 @@
-"""Exact sums over users of what they offer.
+"""Exact sums over users of what they contribute.
 
-Formal guarantee: the result is the exact integer sum_i c_ij * x_i, so the same offers give the same bits
+Formal guarantee: the result is the exact integer sum_i c_ij * x_i, so the same contributions give the same bits
 whatever the number of threads, the order of users or the split into blocks.
 
 Why floats may be used: the products are integers of at most the bound B = 2^30 in absolute value, because
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from dpals.kernels.threads import thread_count
 from dpals.kernels.tiles import add_product, padded
-from dpals.release.contribution import MAX_BOUND_BITS, Contribution, Query
+from dpals.release.contribution import MAX_BOUND_BITS, ClippedContribution, Query
 
 SLAB_USERS = 2 ** (52 - MAX_BOUND_BITS)
 """How many users are added in float64 before the sum moves to int64."""
@@ -45,7 +45,9 @@ def empty_sums(query: Query) -> NDArray[np.int64]:
     return np.zeros((query.n_items, len(query.coordinate_weights)), np.int64)
 
 
-def add_exactly(sums: NDArray[np.int64], contribution: Contribution, query: Query, threads: int | None = None) -> None:
+def add_exactly(
+    sums: NDArray[np.int64], contribution: ClippedContribution, query: Query, threads: int | None = None
+) -> None:
     """Add a block of users to `sums`, in place."""
     pattern = contribution.pattern
     if pattern.first_user + pattern.n_users > MAX_USERS:
@@ -57,7 +59,7 @@ def add_exactly(sums: NDArray[np.int64], contribution: Contribution, query: Quer
         _add_vectors(sums, contribution, threads)
 
 
-def _add_matrices(sums: NDArray[np.int64], contribution: Contribution, threads: int) -> None:
+def _add_matrices(sums: NDArray[np.int64], contribution: ClippedContribution, threads: int) -> None:
     """Each thread takes ranges of the entries, ordered by item. Items cut by the ends of a range come last."""
     pointers, positions, rows = contribution.pattern.by_item
 
@@ -74,7 +76,7 @@ def _add_matrices(sums: NDArray[np.int64], contribution: Contribution, threads: 
         np.add.at(sums, cut, ends)
 
 
-def _add_vectors(sums: NDArray[np.int64], contribution: Contribution, threads: int) -> None:
+def _add_vectors(sums: NDArray[np.int64], contribution: ClippedContribution, threads: int) -> None:
     """Each thread takes a slab of users and fills a table of its own."""
     pattern = contribution.pattern
 

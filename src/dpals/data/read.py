@@ -1,0 +1,104 @@
+"""Read ratings from files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from numpy.typing import ArrayLike
+
+from dpals.data.ratings import OnBadRows, Ratings
+from dpals.errors import InputError
+
+if TYPE_CHECKING:
+    from dpals.data.files import Ids
+
+
+def read_ratings(
+    path: str | Path,
+    *,
+    rating_range: tuple[float, float] | None = None,
+    catalogue: ArrayLike | None = None,
+    user: str | None = None,
+    item: str | None = None,
+    rating: str | None = None,
+    timestamp: str | None = None,
+    implicit: bool = False,
+    columns: Sequence[str] | None = None,
+    separator: str | None = None,
+    ids: "Ids" = "auto",
+    on_bad_rows: OnBadRows = "error",
+    on_unknown_items: OnBadRows | None = None,
+) -> Ratings:
+    """Read ratings from a CSV, TSV, MovieLens or Parquet file, or from a folder of Parquet files.
+
+    Text is UTF-8, may be gzipped, and separates columns by comma, tab, semicolon or "::". Its first line names the
+    columns; where it does not, give `columns`. MovieLens files without such a line are known by their names,
+    ``ratings.dat`` and ``u.data``. A damaged file is always an error, and so is one that changes while it is read:
+    nothing half-read is returned.
+
+    Formal guarantee: what becomes of a row depends on that row and on what the caller, the name of the file, its header
+    line or its schema declare. No row decides how another one is read. Which row stays of several for one (user,
+    item) is a function of these rows: the latest, and the highest rating of equally late ones.
+
+    Parameters
+    ----------
+    path
+        The file or folder.
+    rating_range
+        Lowest and highest possible rating, for example ``(0.5, 5.0)``. A public fact, which only you can
+        declare: the smallest and the largest rating in the data would leak who is in it.
+    catalogue
+        Ids of all items, in the order you want. Without it the items in the data are the catalogue, and
+        thereby declared public.
+    user, item, rating, timestamp
+        Names of the columns. Usual names ("user_id", "movieId", "stars", ...) are recognised.
+    implicit
+        Leave out the rating column: only who saw what counts. A table without one is implicit anyway.
+    columns
+        Names of all columns of a text file without a header line, in order: ``["user", "item", "rating"]``.
+    separator
+        What is between the columns of a text file. By default the header line tells; without one it is a tab in
+        ``.tsv`` files, and a comma.
+    ids
+        What the ids are. "auto" takes them as the schema of a Parquet file says; in a text file they are text, without
+        blanks around them, in MovieLens files integers; items are what the catalogue is, if you give one. Integers
+        find ids of text, too.
+    on_bad_rows
+        "error" refuses data with an unusable row and says where it is, "drop" drops such rows and counts
+        them in the ``report`` of the ratings.
+    on_unknown_items
+        The same for rows whose item is not in the catalogue. With "drop", users who have no other rows stay as users
+        without ratings. None does as `on_bad_rows` says, and drops those users.
+
+    Raises
+    ------
+    InputError
+        With the file, the line, the column and what to do about it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "ratings.csv")
+    ...     _ = file.write_text("userId,movieId,rating\\n7,50,4.5\\n7,60,3\\n7,50,5\\n")
+    ...     ratings = read_ratings(file, rating_range=(0.5, 5.0))
+    >>> ratings
+    Ratings(1 user, 2 items, 2 ratings from 0.5 to 5)
+    >>> print(ratings.report)
+    3 rows read, 1 repeated for the same user and item
+    """
+    from dpals.data.columns import Wanted
+    from dpals.data.files import Ids, read_file
+    from dpals.data.sources import BadRows
+
+    if ids not in get_args(Ids):
+        raise InputError(f'ids must be "auto", "integer" or "string", not {ids!r}')
+    return read_file(
+        Path(path),
+        Wanted(user, item, rating, timestamp, implicit, columns=columns, separator=separator),
+        rating_range=rating_range,
+        catalogue=catalogue,
+        bad=BadRows(on_bad_rows, on_unknown_items),
+        ids=ids,
+    )

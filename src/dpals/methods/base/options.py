@@ -1,0 +1,111 @@
+"""How to train, as far as that changes neither the result nor its privacy; and what is heard of each step."""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dpals.errors import InputError
+from dpals.kernels.threads import limited_threads
+from dpals.model.factor_model import FactorModel
+from dpals.system.progress import progress_bar
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a fit may be told besides its hyper-parameters.
+
+    Parameters
+    ----------
+    threads
+        How many to use; all cores by default. They change no bit of the result: BLAS has one thread while a method
+        trains, in the whole process.
+    progress
+        Whether to show a bar with the time that is left, where the output is a terminal.
+    checkpoint
+        A folder in which released statistics are kept until the model is saved. If training is broken off, the same
+        call goes on where it stopped: what was released before is not released or paid for again.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=500, n_items=100, mean_ratings=25, seed=1)
+    >>> dpals.ALS(rank=2, steps=2).fit(ratings, options=dpals.Options(threads=1)).model_.rank
+    2
+    """
+
+    threads: int | None = None
+    progress: bool = False
+    checkpoint: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and (type(self.threads) is not int or self.threads < 1):
+            raise InputError(f"threads must be a whole number from 1 on, not {self.threads!r}")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a callback gets after each step of training.
+
+    Attributes
+    ----------
+    number, total
+        The step that was taken, from 1 on, and how many there will be.
+    model
+        The model so far. Of a private method it comes from released statistics alone, with a statement of what was
+        spent by then.
+
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=500, n_items=100, mean_ratings=25, seed=1)
+    >>> fitted = dpals.ALS(rank=2, steps=2).fit(ratings, callbacks=[lambda step: print(step.number, step.total)])
+    1 2
+    2 2
+    """
+
+    number: int
+    total: int
+    model: FactorModel
+
+
+Callback = Callable[[Step], None]
+AfterStep = Callable[[int, int, FactorModel], None]
+"""What methods call: the number of the step, how many there are, and the model so far."""
+
+
+def unwatched(number: int, total: int, model: FactorModel) -> None:
+    """Nobody listens."""
+
+
+def checked(options: Options | None, callbacks: Sequence[Callback]) -> Options:
+    """The options, or the usual ones; an error where they or the callbacks are something else."""
+    if options is not None and not isinstance(options, Options):
+        raise InputError(f"options must be dpals.Options, for example dpals.Options(threads=1), not {options!r}")
+    if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
+        raise InputError(f"callbacks must be a list of functions of a dpals.Step, not {callbacks!r}")
+    return options or Options()
+
+
+@contextmanager
+def watched(
+    options: Options, callbacks: Sequence[Callback], stated: Callable[[FactorModel], FactorModel] | None = None
+) -> Iterator[AfterStep]:
+    """What to call after each step, while threads are limited, BLAS to one, and the bar is shown as the options say.
+
+    `stated` gives a model the statement of what was spent so far, where there is one.
+    """
+    with limited_threads(options.threads), progress_bar("Training", options.progress) as advance:
+
+        def after_step(number: int, total: int, model: FactorModel) -> None:
+            logger.info("step %d of %d", number, total)
+            advance(number, total)
+            if callbacks:
+                step = Step(number, total, model if stated is None else stated(model))
+                for callback in callbacks:
+                    callback(step)
+
+        yield after_step

@@ -1,0 +1,99 @@
+"""The method that trained a model and its arguments, as plain values that go to JSON, and back to an estimator."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import dpals
+from dpals.errors import InputError
+
+if TYPE_CHECKING:
+    from dpals.methods.base.estimator import Estimator
+
+
+def settings_of(estimator: "Estimator") -> dict[str, Any] | None:
+    """The name of the method and the arguments it was given; None where they cannot be told in JSON.
+
+    That is so for methods that are not of this library, and for arguments that are objects of other classes.
+    Arguments are public, all of them. What a method chose in place of None when it was fitted is not told.
+
+    Examples
+    --------
+    >>> settings_of(dpals.GlobalMean(2.0))
+    {'method': 'GlobalMean', 'epsilon': 2.0, 'delta': 1e-05, 'insecure_seed': None}
+    """
+    try:
+        return _told(estimator)
+    except _NotPlainError:
+        return None
+
+
+def estimator_from(settings: Mapping[str, Any] | None) -> "Estimator":
+    """An estimator with the settings that a model remembers, not fitted; InputError where that cannot be.
+
+    Examples
+    --------
+    >>> estimator_from({"method": "GlobalMean", "epsilon": 2.0})
+    GlobalMean(epsilon=2.0, delta=1e-05, insecure_seed=None)
+    """
+    if settings is None:
+        raise InputError(
+            "this model does not say how it was trained: it was made by an older version of dpals or by a method of "
+            "your own"
+        )
+    if not isinstance(settings, Mapping):
+        raise InputError(f"settings name a method and its arguments, and are not {settings!r}")
+    name = settings.get("method")
+    method = _method_named(name)
+    if method is None:
+        raise InputError(f"{name!r} is no method of this version of dpals")
+    arguments = {argument: value for argument, value in settings.items() if argument != "method"}
+    for argument, value in arguments.items():
+        if argument not in method._parameter_names():
+            raise InputError(f"{name} of this version of dpals has no argument {argument!r}")
+        if isinstance(value, Mapping) and isinstance(value.get("method"), str):  # in a grid it would be a list
+            arguments[argument] = estimator_from(value)
+    try:
+        return method(**arguments)
+    except TypeError as problem:
+        raise InputError(f"{name} lacks an argument: {problem}") from problem
+
+
+class _NotPlainError(Exception):
+    """There is a value without a form in JSON."""
+
+
+def _told(estimator: "Estimator") -> dict[str, Any]:
+    """Plain attributes, and not get_params, which may show what was chosen when the method was fitted."""
+    name = type(estimator).__name__
+    if _method_named(name) is not type(estimator):
+        raise _NotPlainError
+    arguments = {argument: getattr(estimator, argument) for argument in estimator._parameter_names()}
+    return {"method": name, **{argument: _plain(value) for argument, value in arguments.items()}}
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON gives it back: Python's own numbers and text, lists and dicts."""
+    from dpals.methods.base.estimator import Estimator
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+        return value
+    if isinstance(value, Estimator):
+        return _told(value)
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {str(key): _plain(content) for key, content in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
+        return [_plain(content) for content in value]
+    raise _NotPlainError
+
+
+def _method_named(name: Any) -> "type[Estimator] | None":
+    """The method among the public names of this library."""
+    from dpals.methods.base.estimator import Estimator
+
+    found = getattr(dpals, name) if name in dpals.__all__ else None
+    return found if isinstance(found, type) and issubclass(found, Estimator) else None

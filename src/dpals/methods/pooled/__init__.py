@@ -1,0 +1,1 @@
+"""PooledDPALS, our own method, for ratings and for implicit feedback."""

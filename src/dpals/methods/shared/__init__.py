@@ -1,0 +1,1 @@
+"""Releases and steps that several methods share."""

@@ -1,0 +1,1 @@
+"""What training leaves behind: serving users, saving and loading, batches of recommendations."""

@@ -1,0 +1,111 @@
+"""Recommendations for more users than fit in memory, block by block."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dpals.data.columns import Columns
+from dpals.data.ids import to_series
+from dpals.data.ratings import Ratings
+from dpals.model.factor_model import FactorModel
+
+USERS_AT_ONCE = 1 << 15
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """Recommendations for some users. They belong to these users."""
+
+    users: NDArray[Any]
+    ids: NDArray[Any]
+    """One row per user, best first."""
+    scores: NDArray[np.float32]
+    """Minus infinity where a place is left empty."""
+    n_ratings: int
+    """Length of all these users' histories together."""
+
+    def table(self, user: str = "user", item: str = "item") -> pl.DataFrame:
+        """One row for each user and item: user, rank (1 is best), item, score.
+
+        Examples
+        --------
+        >>> scores = np.array([[2.0, 1.0], [3.0, -np.inf]], np.float32)
+        >>> Recommended(np.array([7, 8]), np.array([[50, 60], [60, -1]]), scores, 1).table().rows()
+        [(7, 1, 50, 2.0), (7, 2, 60, 1.0), (8, 1, 60, 3.0)]
+        """
+        rows, places = np.nonzero(self.scores > -np.inf)
+        columns = {
+            user: to_series(self.users).gather(rows),
+            "rank": (places + 1).astype(np.int32),
+            item: to_series(self.ids[rows, places]),
+            "score": self.scores[rows, places],
+        }
+        return pl.DataFrame(columns)
+
+    def lists(self) -> pl.DataFrame:
+        """One row for each user: user, items, scores.
+
+        Examples
+        --------
+        >>> scores = np.array([[2.0, 1.0], [3.0, -np.inf]], np.float32)
+        >>> Recommended(np.array([7, 8]), np.array([[50, 60], [60, -1]]), scores, 1).lists().rows()
+        [(7, [50, 60], [2.0, 1.0]), (8, [60], [3.0])]
+        """
+        filled = pl.Series((self.scores > -np.inf).sum(axis=1))
+        columns = {"items": to_series(self.ids.ravel()), "scores": pl.Series(self.scores.ravel())}
+        full = {name: column.reshape(self.scores.shape).arr.to_list() for name, column in columns.items()}
+        table = pl.DataFrame({"user": to_series(self.users), **full, "filled": filled})
+        return table.select("user", *(pl.col(name).list.head(pl.col("filled")) for name in full))
+
+
+def recommend_in_blocks(
+    model: FactorModel,
+    histories: Iterable[Ratings],
+    k: int = 20,
+    exclude_seen: bool = True,
+    users_at_once: int = USERS_AT_ONCE,
+) -> Iterator[Recommended]:
+    """The same as `FactorModel.recommend` for histories that come in parts, in blocks of some users.
+
+    Examples
+    --------
+    >>> model = FactorModel(["tea", "rum", "gin"], np.zeros((3, 0)), [0.5, 0.1, 0.3], 0.0, 1.0)
+    >>> history = Ratings.from_arrays(["ann", "bob", "bob"], ["rum", "tea", "gin"], catalogue=model.items)
+    >>> for block in recommend_in_blocks(model, [history], k=1, users_at_once=1):
+    ...     print(block.table().rows())
+    [('ann', 1, 'tea', 0.5)]
+    [('bob', 1, 'rum', 0.10000000149011612)]
+    """
+    for history in histories:
+        for start in range(0, history.n_users, users_at_once):
+            block = _some_users(history, start, min(start + users_at_once, history.n_users))
+            ids, scores = model.recommend(block, k, exclude_seen)
+            yield Recommended(block.users, ids, scores, block.n_ratings)
+
+
+def names_in_table(columns: Columns) -> tuple[str, str]:
+    """What to call user and item in a table of recommendations: as in the history, if that leaves no doubt.
+
+    Examples
+    --------
+    >>> names_in_table(Columns("userId", "movieId")), names_in_table(Columns("userId", "rank"))
+    (('userId', 'movieId'), ('user', 'item'))
+    """
+    clear = not {columns.user, columns.item} & {"rank", "score"}
+    return (columns.user, columns.item) if clear else ("user", "item")
+
+
+def _some_users(ratings: Ratings, start: int, stop: int) -> Ratings:
+    first, last = ratings.indptr[start], ratings.indptr[stop]
+    return replace(
+        ratings,
+        users=ratings.users[start:stop],
+        indptr=ratings.indptr[start : stop + 1] - first,
+        indices=ratings.indices[first:last],
+        values=None if ratings.values is None else ratings.values[first:last],
+        timestamps=None if ratings.timestamps is None else ratings.timestamps[first:last],
+    )

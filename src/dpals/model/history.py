@@ -1,0 +1,188 @@
+"""The users' own ratings in whatever form they come, as a model needs them; and frames for who gave a frame."""
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from dpals.data.build import build
+from dpals.data.columns import Wanted
+from dpals.data.files import read_file
+from dpals.data.frames import FrameSource, is_pandas
+from dpals.data.ids import is_text, positions
+from dpals.data.ratings import Ratings
+from dpals.data.sources import UNKNOWN_ITEM, BadRows
+from dpals.errors import InputError
+
+Range = tuple[float, float] | None
+
+_LOG = logging.getLogger("dpals")
+_ADVICE = "Make the history with catalogue=model.items"
+
+
+class ColumnNames(TypedDict, total=False):
+    """What the columns of a table are called, where they have no usual name. The last two are for text files."""
+
+    user: str | None
+    item: str | None
+    rating: str | None
+    timestamp: str | None
+    columns: Sequence[str] | None
+    separator: str | None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The library and the column names of a frame of recommendations: those of the frame that was given."""
+
+    library: Literal["pandas", "polars", "pyarrow"]
+    user: str
+    item: str
+
+    def frame(
+        self, users: NDArray[Any], items: NDArray[Any], best: NDArray[np.int64], scores: NDArray[np.float32]
+    ) -> Any:
+        """One row for each user and place, best first; none for places that are left empty.
+
+        Parameters
+        ----------
+        users, items
+            Ids.
+        best, scores
+            For each user the positions of the best items, -1 for none, and their scores.
+        """
+        rows, places = np.nonzero(best >= 0)
+        columns = {
+            self.user: _plain(users)[rows],
+            "rank": places + 1,
+            self.item: _plain(items)[best[rows, places]],
+            "score": scores[rows, places],
+        }
+        if self.library == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(columns)
+        texts = [name for name, column in columns.items() if column.dtype == object]
+        if self.library == "polars":
+            return pl.DataFrame(columns, schema_overrides=dict.fromkeys(texts, pl.String))
+        import pyarrow as pa
+
+        return pa.table(
+            {name: pa.array(column, pa.string() if name in texts else None) for name, column in columns.items()}
+        )
+
+
+def take_history(
+    data: Any, items: NDArray[Any], rating_range: Range, **columns: Unpack[ColumnNames]
+) -> tuple[Ratings, Layout | None]:
+    """Do the work of `FactorModel.history`; and how frames made for it look, where it is a frame."""
+    if isinstance(data, Ratings):
+        _check(data, items, rating_range)
+        return data, None
+    if issparse(data):
+        return _from_sparse(data, items, rating_range), None
+    if isinstance(data, str | os.PathLike):
+        raise InputError(f"the history is a path, {str(data)!r}: read it with model.read_history first")
+    if not (is_pandas(data) or isinstance(data, pl.LazyFrame) or hasattr(data, "__arrow_c_stream__")):
+        raise InputError(
+            "the history must be a dpals.Ratings, a pandas or polars frame, an Arrow table or a SciPy sparse matrix, "
+            f"not a {type(data).__name__}"
+        )
+    source = FrameSource(data, wanted_columns(rating_range, columns), name="the history (see FactorModel.history)")
+    ratings = build(Ratings, source, rating_range=rating_range, catalogue=items, bad=_bad_rows(rating_range))
+    _say_what_was_left_out(ratings)
+    return ratings, Layout(_library(data), source.columns.user, source.columns.item)
+
+
+def read_history(
+    path: str | os.PathLike[str], items: NDArray[Any], rating_range: Range, **columns: Unpack[ColumnNames]
+) -> Ratings:
+    """Do the work of `FactorModel.read_history`."""
+    wanted, bad = wanted_columns(rating_range, columns), _bad_rows(rating_range)
+    ratings = read_file(Path(path), wanted, rating_range=rating_range, catalogue=items, bad=bad)
+    _say_what_was_left_out(ratings)
+    return ratings
+
+
+def wanted_columns(rating_range: Range, columns: ColumnNames) -> Wanted:
+    """Which columns of a table a model needs: the ratings, where it has a range for them."""
+    if rating_range is None:
+        others: ColumnNames = {**columns, "rating": None}
+        return Wanted(**others, implicit=True)
+    return Wanted(**columns, rated=True)
+
+
+def _bad_rows(rating_range: Range) -> BadRows:
+    scale = "" if rating_range is None else ": the model is made for ratings from {:g} to {:g}".format(*rating_range)
+    return BadRows("error", "drop", f"Correct such rows or leave them out{scale}")
+
+
+def _say_what_was_left_out(ratings: Ratings) -> None:
+    """Say it once, through `logging`; the report of the ratings has it as well."""
+    unknown = ratings.report.rows_dropped.get(UNKNOWN_ITEM, 0)
+    if unknown:
+        message = "%s of %s rows of the history are about items that the model does not know: they were left out"
+        _LOG.warning(message, f"{unknown:,}", f"{ratings.report.rows_read:,}")
+
+
+def _from_sparse(matrix: Any, items: NDArray[Any], rating_range: Range) -> Ratings:
+    if matrix.ndim != 2 or matrix.shape[1] != len(items):
+        raise InputError(
+            f"the history has the shape {matrix.shape}: a matrix needs a row for each user and a column for each of "
+            f"the {len(items):,} items of the model, in the order of model.items"
+        )
+    return Ratings.from_csr(matrix, items=items, rating_range=rating_range, implicit=rating_range is None)
+
+
+def _check(history: Ratings, items: NDArray[Any], rating_range: Range) -> None:
+    """Raise unless ratings have the catalogue and the scale of a model."""
+    if not np.array_equal(history.items, items):
+        raise InputError(_catalogue_problem(history.items, items))
+    if history.is_implicit and rating_range is not None:
+        raise InputError(
+            "the model is made for ratings, and the history holds implicit feedback: make it with the ratings and "
+            "rating_range=model.rating_range"
+        )
+    if rating_range is None and not history.is_implicit:
+        raise InputError(
+            "the model is made for implicit feedback, and the history holds ratings: leave them out when you make it "
+            "(implicit=True where a table is read)"
+        )
+    if history.rating_range != rating_range:
+        raise InputError(
+            f"the history has the rating range {history.rating_range}, the model {rating_range}: bring the "
+            "ratings to the scale of the model and give rating_range=model.rating_range"
+        )
+
+
+def _catalogue_problem(given: NDArray[Any], known: NDArray[Any]) -> str:
+    """Say how the items of a history differ from those of the model, and what to do."""
+    if len(given) and len(known) and is_text(given) != is_text(known):
+        kinds = ("text", "integers") if is_text(given) else ("integers", "text")
+        return f"the items of the history are {kinds[0]}, those of the model {kinds[1]}. {_ADVICE}"
+    unknown = given[positions(known, given) < 0]
+    missing = len(known) - (len(given) - len(unknown))
+    if len(unknown):
+        example = f"{len(unknown):,} items that the model does not know, {unknown.tolist()[0]!r} for one"
+        return f"the history has {example}. {_ADVICE} and on_unknown_items='drop'"
+    if missing:
+        return f"the history lacks {missing:,} items of the model. {_ADVICE}"
+    return f"the history has the items of the model in another order. {_ADVICE}"
+
+
+def _library(frame: Any) -> Literal["pandas", "polars", "pyarrow"]:
+    if is_pandas(frame):
+        return "pandas"
+    return "pyarrow" if type(frame).__module__.split(".")[0] == "pyarrow" else "polars"
+
+
+def _plain(ids: NDArray[Any]) -> NDArray[Any]:
+    """Text as Python's, which every library knows."""
+    return ids.astype(object) if is_text(ids) else ids

@@ -1,0 +1,154 @@
+"""A model's folder: model.json, one safetensors file and the statement, replaced as a whole, refused where damaged."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from dpals import __version__
+from dpals.errors import InputError
+from dpals.private.frank_wolfe import Replay
+from dpals.statement.record import Statement
+from dpals.system.files import draft, remove_drafts, write_whole
+
+if TYPE_CHECKING:
+    from dpals.model.factor_model import FactorModel
+
+FORMAT = 1
+ARRAYS = ("item_factors", "item_biases", "is_trained")
+NUMBERS = ("global_mean", "user_ridge", "user_exponent", "user_bias_ridge", "unseen_weight")
+FACTS = (*NUMBERS, "rating_range", "log_odds")
+_DESCRIPTION, _PAGE = "model.json", "statement.html"
+_DRAFTED = r"model\.json|statement\.html|arrays-[0-9a-f]{16}\.safetensors"
+
+
+def write_model(folder: Path, model: "FactorModel") -> None:
+    """Write a model so that an interruption leaves the model from before or the new one, whole.
+
+    The arrays go first, under a name made of their contents. Then model.json, which says the name, is put in place in
+    one step, and arrays that it no longer needs are removed. The page with the statement goes before that step and
+    comes back last, so that it is never that of another model.
+    """
+    from safetensors.numpy import save
+
+    stored = save({name: getattr(model, name) for name in ARRAYS})
+    digest = hashlib.sha256(stored).hexdigest()
+    described = _described(model, digest)
+    folder.mkdir(parents=True, exist_ok=True)
+    place, older = folder / _arrays_file(digest), set(folder.glob(_arrays_file("*")))
+    try:
+        write_whole(place, stored)
+        with draft(folder / _DESCRIPTION) as description:
+            description.write_bytes(described)
+            (folder / _PAGE).unlink(missing_ok=True)
+    except BaseException:
+        if place not in older and not _belongs(folder, digest):
+            place.unlink(missing_ok=True)
+        raise
+    for unneeded in older - {place}:
+        unneeded.unlink(missing_ok=True)
+    remove_drafts(folder, _DRAFTED)
+    if model.privacy is not None:
+        write_whole(folder / _PAGE, model.privacy.to_html().encode())
+
+
+def read_model(folder: Path) -> dict[str, Any]:
+    """The constructor's arguments of the model that `write_model` wrote; InputError where there is anything else."""
+    facts, arrays = _read(folder)
+    with damage_reported(folder):
+        privacy, replay = facts["privacy"], facts["replay"]
+        settings = facts.get("settings")  # earlier versions of dpals did not write it
+        return {
+            **{name: arrays[name] for name in ARRAYS},
+            **{name: facts[name] for name in ("items", *FACTS)},
+            "replay": None if replay is None else Replay.from_dict(replay),
+            "privacy": None if privacy is None else Statement.from_json(json.dumps(privacy)),
+            "settings": None if settings is None else dict(settings),
+        }
+
+
+@contextmanager
+def damage_reported(folder: Path) -> Iterator[None]:
+    """Say which model it is that something is missing from, or wrong with."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise InputError(f"the model in {folder} is damaged: {problem}") from problem
+
+
+def _described(model: "FactorModel", digest: str) -> bytes:
+    """The content of model.json. Its last entry is a checksum of the others."""
+    facts = {
+        "format": FORMAT,
+        "dpals": __version__,
+        "sha256": digest,
+        **{name: getattr(model, name) for name in FACTS},
+        "replay": None if model.replay is None else model.replay.to_dict(),
+        "privacy": None if model.privacy is None else json.loads(model.privacy.to_json()),
+        "settings": model.settings,
+        "items": model.items.tolist(),
+    }
+    facts["checksum"] = _checksum(facts)
+    return json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _checksum(facts: dict[str, Any]) -> str:
+    """Of all entries but the checksum itself, whatever their order and the spaces between them."""
+    others = {name: value for name, value in facts.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
+
+
+def _belongs(folder: Path, digest: str) -> bool:
+    """Whether model.json is in place and says that arrays with this digest are its own."""
+    file = folder / _DESCRIPTION
+    return file.exists() and digest.encode() in file.read_bytes()
+
+
+def _arrays_file(digest: str) -> str:
+    return f"arrays-{digest[:16]}.safetensors"
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What model.json says, and the arrays that belong to it."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        facts = _read_description(folder)
+        digest = facts["sha256"]
+        stored = (folder / _arrays_file(digest)).read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        raise InputError(f"{folder} is not a model folder: {Path(problem.filename).name} is missing") from problem
+    if hashlib.sha256(stored).hexdigest() != digest:
+        raise InputError(f"{folder / _arrays_file(digest)} is damaged, or belongs to another model")
+    try:
+        return facts, load(stored)
+    except SafetensorError as problem:
+        raise InputError(f"the model in {folder} is damaged: {problem}") from problem
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    """The facts of model.json, if they are of a format that can be read and as they were written."""
+    file = folder / _DESCRIPTION
+    try:
+        facts = json.loads(file.read_bytes())
+    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
+        raise InputError(f"{file} is damaged: {problem}") from problem
+    written = facts.get("format") if isinstance(facts, dict) else None
+    if isinstance(written, int) and written > FORMAT:
+        raise InputError(
+            f"{folder} was written by a newer version of dpals (format {written}; this one reads format {FORMAT}): "
+            "update dpals"
+        )
+    if written != FORMAT:
+        raise InputError(f"{file} was not written by dpals: it says no format that is known, and this one is {FORMAT}")
+    if facts.get("checksum") != _checksum(facts):
+        raise InputError(f"{file} is damaged, or was edited: its checksum is wrong. Save the model again")
+    if not re.fullmatch("[0-9a-f]{64}", str(facts.get("sha256"))):
+        raise InputError(f"{file} is damaged: it does not say which arrays are its own")
+    return dict(facts)

@@ -1,0 +1,143 @@
+"""The user half of a step: each user's vector from the user's own data and public item factors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.data.ratings import Ratings
+from dpals.kernels.elementary import logistic, powers
+from dpals.kernels.least_squares import solve_rows
+from dpals.kernels.logistic import solve_logistic
+from dpals.kernels.quadrature import NODE_SHARES, NODES
+from dpals.kernels.rows import entry_products, row_norms
+
+Floats = NDArray[np.float32]
+
+_CONSIDERED = 0.95
+_NUMBER_RIDGE = 1e-3  # a user's number of items is known, so the ridge is for numerical safety only
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresProblem:
+    """The least-squares problem that gives a user's vector, except for the user's ratings.
+
+    For user i with n_i ratings: minimise sum_j (M_ij - offset_j - x . f_j)^2 + x . base x + ridge * n_i^exponent |x|^2.
+    Everything here is public: nothing is computed from more than one user without the mechanism.
+
+    Parameters
+    ----------
+    features
+        f_j, one row per item.
+    offsets
+        What is subtracted from a rating of item j before the fit.
+    ridge, exponent
+        lambda / Z and nu of the paper.
+    base
+        Symmetric matrix added for every user: lambda_0 times the sum of f_j f_j^T, ridges of biases.
+    ridged
+        Number of leading coordinates that `ridge` applies to.
+    """
+
+    features: Floats
+    offsets: Floats
+    ridge: float
+    exponent: float
+    base: Floats
+    ridged: int
+
+    def targets(self, ratings: Ratings) -> Floats:
+        """What is fitted, rating by rating: the rating, or 1 for implicit feedback, less the item's offset."""
+        targets = self.offsets[ratings.indices]
+        return np.subtract(1.0 if ratings.values is None else ratings.values, targets, out=targets)
+
+    def solve(
+        self,
+        ratings: Ratings,
+        threads: int | None = None,
+        inverses: Floats | None = None,
+        inverted: NDArray[np.bool_] | None = None,
+    ) -> Floats:
+        """One vector per user; zero for users without ratings. Inverses are as in `solve_rows`."""
+        counts = np.diff(ratings.indptr)
+        ridges = (self.ridge * powers(np.maximum(counts, 1), self.exponent)).astype(np.float32)
+        return solve_rows(
+            ratings.indptr,
+            ratings.indices,
+            self.targets(ratings),
+            self.features,
+            ridges,
+            self.base,
+            ridged=self.ridged,
+            inverses=inverses,
+            inverted=inverted,
+            threads=threads,
+        )
+
+    def residuals(self, ratings: Ratings, solved: Floats) -> Floats:
+        """What the users' vectors leave of the targets, rating by rating."""
+        fitted = entry_products(ratings.indptr, ratings.indices, solved, self.features)
+        return np.subtract(self.targets(ratings), fitted, out=fitted)
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticProblem:
+    """The problem that gives the vector of a user of whom only the chosen items are known.
+
+    User i has item j with log odds offset_j + x . f_j, and x is normal with variance 1 in all directions but the
+    last one, which says how many items the user has. x is the most likely vector.
+
+    Parameters
+    ----------
+    features
+        f_j, one row per item; 1 at the end.
+    offsets
+        Log odds of the item for a user like all others.
+    considered
+        Items that tell about users; leaving out rare ones saves time.
+    """
+
+    features: Floats
+    offsets: Floats
+    considered: NDArray[np.bool_]
+    ridge: float = 1.0
+
+    @classmethod
+    def of(cls, factors: Floats, offsets: Floats) -> "LogisticProblem":
+        """With the most popular items considered, those that make up 19 of 20 choices."""
+        leanings = row_norms(factors)[:, None] * NODES
+        chances = (logistic(offsets[:, None] + leanings) * NODE_SHARES).sum(axis=1)  # means over normal x
+        order = np.argsort(-chances, kind="stable")
+        needed = np.searchsorted(np.cumsum(chances[order]), _CONSIDERED * chances.sum()) + 1
+        considered = np.zeros(len(chances), bool)
+        considered[order[:needed]] = True
+        features = np.column_stack([factors, np.ones(len(factors), np.float32)])
+        return cls(np.ascontiguousarray(features, np.float32), offsets, considered)
+
+    def solve(
+        self,
+        ratings: Ratings,
+        threads: int | None = None,
+        inverses: Floats | None = None,
+        inverted: NDArray[np.bool_] | None = None,
+    ) -> Floats:
+        """One vector per user; zero for users without items. Inverses are as in `solve_logistic`."""
+        rank = self.features.shape[1] - 1
+        base = np.eye(rank + 1, dtype=np.float32)
+        base[rank, rank] = _NUMBER_RIDGE
+        return solve_logistic(
+            ratings.indptr,
+            ratings.indices,
+            self.features,
+            self.offsets,
+            base,
+            self.considered,
+            ridged=rank,
+            inverses=inverses,
+            inverted=inverted,
+            threads=threads,
+        )
+
+    def residuals(self, ratings: Ratings, solved: Floats) -> Floats:  # noqa: ARG002, one interface for both problems
+        """1 for every item: an item's moments are the sum of the vectors of the users who have it."""
+        return np.ones(ratings.n_ratings, np.float32)

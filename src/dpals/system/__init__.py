@@ -1,0 +1,1 @@
+"""Files that are whole or absent, locks, and what people see on a terminal."""

@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpals
+from dpals.evaluation.splits import keep_users
+from dpals.private.user_vectors import LeastSquaresProblem
+
+
+def random_problem(rng, n_items, rank, *, ridged=None, exponent=0.5, with_base=True):
+    root = rng.normal(size=(rank, rank)).astype(np.float32)
+    return LeastSquaresProblem(
+        features=rng.normal(size=(n_items, rank)).astype(np.float32),
+        offsets=rng.normal(size=n_items).astype(np.float32),
+        ridge=0.7,
+        exponent=exponent,
+        base=(root @ root.T + 0.1 * np.eye(rank, dtype=np.float32)) * np.float32(with_base),
+        ridged=rank if ridged is None else ridged,
+    )
+
+
+def random_ratings(rng, n_users, n_items, *, implicit=False):
+    """Users with all numbers of ratings, none included."""
+    users, items = np.nonzero(rng.random((n_users, n_items)) < rng.random((n_users, 1)) ** 2)
+    matrix = np.zeros((n_users, n_items))
+    matrix[users, items] = rng.uniform(1, 5, len(users))
+    from scipy.sparse import csr_array
+
+    return dpals.Ratings.from_csr(csr_array(matrix), rating_range=None if implicit else (1, 5), implicit=implicit)
+
+
+def dense_solution(problem, ratings):
+    """Each user by least squares on stacked rows: the ratings, then the roots of the penalties."""
+    rank = problem.features.shape[1]
+    result = np.zeros((ratings.n_users, rank))
+    values, vectors = np.linalg.eigh(problem.base.astype(np.float64))
+    root_of_base = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+    for i in range(ratings.n_users):
+        entries = slice(ratings.indptr[i], ratings.indptr[i + 1])
+        columns = ratings.indices[entries]
+        if len(columns) == 0:
+            continue
+        rated = np.ones(len(columns)) if ratings.values is None else ratings.values[entries].astype(np.float64)
+        ridge = problem.ridge * len(columns) ** problem.exponent
+        penalty = np.sqrt(ridge) * np.eye(rank)[: problem.ridged]
+        rows = np.vstack([problem.features[columns].astype(np.float64), root_of_base, penalty])
+        wanted = np.concatenate([rated - problem.offsets[columns], np.zeros(rank + problem.ridged)])
+        result[i] = np.linalg.lstsq(rows, wanted)[0]
+    return result
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    rank=st.integers(1, 20),
+    exponent=st.sampled_from([0.0, 0.5, 1.0]),
+    implicit=st.booleans(),
+    with_base=st.booleans(),
+)
+def test_the_solution_is_that_of_dense_least_squares(seed, rank, exponent, implicit, with_base):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, 30, rank, exponent=exponent, with_base=with_base)
+    ratings = random_ratings(rng, 15, 30, implicit=implicit)
+    np.testing.assert_allclose(problem.solve(ratings), dense_solution(problem, ratings), rtol=2e-3, atol=2e-4)
+
+
+@given(seed=st.integers(0, 10**6), rank=st.integers(2, 12))
+def test_only_the_leading_coordinates_get_the_ridge(seed, rank):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, 20, rank, ridged=rank - 1)
+    ratings = random_ratings(rng, 12, 20)
+    np.testing.assert_allclose(problem.solve(ratings), dense_solution(problem, ratings), rtol=2e-3, atol=2e-4)
+
+
+def test_users_without_ratings_get_zero():
+    rng = np.random.default_rng(0)
+    problem, ratings = random_problem(rng, 10, 3), random_ratings(rng, 6, 10)
+    silent = ratings.keep((ratings.rows != 2) & (ratings.rows != 5))
+    solved = problem.solve(silent)
+    assert not solved[[2, 5]].any()
+    others = np.flatnonzero(np.diff(silent.indptr))
+    assert solved[others].any(axis=1).all()
+
+
+@pytest.mark.parametrize("rank", [1, 5, 16, 33])
+def test_a_users_bits_do_not_depend_on_other_users_or_threads(rank):
+    rng = np.random.default_rng(rank)
+    problem, ratings = random_problem(rng, 200, rank), random_ratings(rng, 300, 200)
+    alone = problem.solve(ratings, threads=1)
+    for threads in (2, 3, 7, None):
+        assert np.array_equal(problem.solve(ratings, threads=threads), alone)
+    for seed in range(4):
+        staying = np.random.default_rng(seed).random(ratings.n_users) < (0.03 if seed == 0 else 0.6)
+        assert np.array_equal(problem.solve(keep_users(ratings, staying)), alone[staying])
