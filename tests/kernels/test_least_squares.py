@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpals.kernels import half_step
+from dpals.kernels import least_squares
 from dpals.kernels.least_squares import in_threads, solve_rows
 
 
@@ -105,7 +105,7 @@ def test_ranges_cover_every_row_once(threads: int | None) -> None:
 
 def test_gathered_rows_fill_several_blocks() -> None:
     """The lengths above are of use only while a block is shorter than the longest row."""
-    assert half_step._GATHERED_FLOATS // 8 < 1_500
+    assert least_squares._GATHERED_FLOATS // 8 < 1_500
 
 
 @pytest.mark.parametrize(("rank", "ridged"), [(1, 1), (7, 7), (9, 8), (16, 16), (41, 40)])

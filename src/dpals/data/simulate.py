@@ -23,7 +23,7 @@ from dpals.kernels.threads import single_threaded_blas
 __all__ = ["SyntheticTask", "movielens_like", "paper_synthetic"]
 
 # How MovieLens 10M is imitated. The numbers were calibrated together, at full size, against the facts listed
-# in tests/test_simulate.py: after a change of one, measure all facts again (`make test-slow`).
+# in tests/data/test_simulate.py: after a change of one, measure all facts again (`make test-slow`).
 
 # Each user has FEWEST_RATINGS and a lognormal number more, with log standard deviation COUNT_SPREAD.
 FEWEST_RATINGS = 20
