@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpals import InputError
-from dpals.data import lines
-from dpals.data.lines import split_lines
-from dpals.data.sources import BadRows
+from dpals.data import text_lines as lines
+from dpals.data.bad_rows import BadRows
+from dpals.data.text_lines import split_lines
 
 FIELDS = [
     "a",

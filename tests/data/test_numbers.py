@@ -12,12 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpals import InputError
-from dpals.data.numbers import (
-    rating_series,
-    read_ratings_as_text,
-    read_timestamps_as_text,
-    timestamp_series,
-)
+from dpals.data.rating_values import parse_ratings, rating_series
+from dpals.data.timestamps import parse_timestamps, timestamp_series
 
 MIDDLE = "1.00000005960464477540"
 """Just above the middle between two single-precision numbers, and in double precision the middle itself."""
@@ -34,7 +30,7 @@ def bits(numbers: pl.Series) -> list[bytes | None]:
     return [None if one is None else struct.pack("d", one) for one in numbers.to_list()]
 
 
-@pytest.mark.parametrize("read", [read_ratings_as_text, read_timestamps_as_text])
+@pytest.mark.parametrize("read", [parse_ratings, parse_timestamps])
 @given(cells=st.lists(spellings, max_size=6))
 def test_a_cell_of_text_is_read_by_itself(read: Any, cells: list[str]) -> None:
     numbers, unreadable = read(pl.Series(cells, dtype=pl.String))
@@ -49,7 +45,7 @@ def test_a_cell_of_text_is_read_by_itself(read: Any, cells: list[str]) -> None:
 def test_a_rating_is_rounded_twice(text: str) -> None:
     with np.errstate(over="ignore"):
         expected = np.float32(np.float64(text)) + np.float32(0)
-    (found,) = read_ratings_as_text(pl.Series([text]))[0].to_list()
+    (found,) = parse_ratings(pl.Series([text]))[0].to_list()
     assert struct.pack("f", found) == struct.pack("f", expected)
     assert bits(rating_series([float(text)], "r")) == bits(rating_series(np.array([float(text)]), "r"))
     assert rating_series([float(text)], "r").to_list() == [found]

@@ -18,7 +18,7 @@ from scipy.sparse import bsr_array, coo_array, csr_array
 from tests.same_ratings import assert_same_arrays
 
 from dpals import InputError, Ratings
-from dpals.data.ratings import ReadingReport
+from dpals.data.reading_report import ReadingReport
 from dpals.kernels.hashing import id_hashes
 
 RANGE = (0.5, 5.0)

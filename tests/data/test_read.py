@@ -20,8 +20,8 @@ from tests.same_ratings import assert_same_arrays
 from dpals import InputError, Ratings, read_ratings
 from dpals.data import id_encoder
 from dpals.data import parquet as parquet_module
-from dpals.data import text as text_module
-from dpals.data.sources import BadRows
+from dpals.data import text_file as text_module
+from dpals.data.bad_rows import BadRows
 
 RANGE = (0.5, 5.0)
 Table = dict[str, list[Any]]

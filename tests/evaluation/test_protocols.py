@@ -1,7 +1,7 @@
 import pytest
 
 import dpals
-from dpals.data.datasets.known import KNOWN
+from dpals.data.datasets.movielens import DATA_SETS
 from dpals.evaluation.protocols import FRACTIONS, HELD_OUT_SHARE, split
 
 
@@ -11,7 +11,7 @@ def ratings():
 
 
 def test_every_known_data_set_has_one_protocol():
-    assert [*FRACTIONS, *HELD_OUT_SHARE] == list(KNOWN)
+    assert [*FRACTIONS, *HELD_OUT_SHARE] == list(DATA_SETS)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_ratings_are_split_one_by_one(name, train_share, ratings):
 
 
 def test_ml20m_is_split_by_users(ratings):
-    assert round(KNOWN["ml-20m"].users * HELD_OUT_SHARE["ml-20m"]) == 20_000
+    assert round(DATA_SETS["ml-20m"].users * HELD_OUT_SHARE["ml-20m"]) == 20_000
     parts = split("ml-20m", ratings, seed=5)
     held_out = round(2_000 * 20_000 / 136_677)
     assert parts.train.n_users == 2_000 - held_out

@@ -4,7 +4,7 @@ import io
 
 import pytest
 from rich.table import Table
-from tests.test_terminal import Terminal
+from tests.system.test_terminal import Terminal
 
 from dpals.system.console import Console
 from dpals.system.progress import progress_bar

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from dpals.data.datasets import known
-from dpals.data.datasets.known import KNOWN
+from dpals.data.datasets.movielens import DATA_SETS
 
 Answer = Callable[[BaseHTTPRequestHandler, bytes], None]
 
@@ -46,7 +45,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the known data sets that are not changed after reading have the size of the small one."""
     for name in ("ml-100k", "ml-1m", "ml-10m"):
-        monkeypatch.setitem(KNOWN, name, replace(KNOWN[name], **COUNTS))
+        monkeypatch.setitem(DATA_SETS, name, replace(DATA_SETS[name], **COUNTS))
 
 
 class Server(ThreadingHTTPServer):
@@ -156,10 +155,10 @@ def _send_head(request: BaseHTTPRequestHandler, body: bytes) -> None:
 @pytest.fixture
 def served(server: Server, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:  # noqa: ARG001
     """The site with the small data set as ml-1m."""
-    data = KNOWN["ml-1m"]
+    data = DATA_SETS["ml-1m"]
     write_zip(tmp_path / "served.zip", data.archive.member)
     server.body = (tmp_path / "served.zip").read_bytes()
     archive = replace(data.archive, size=len(server.body), md5=hashlib.md5(server.body).hexdigest())
-    monkeypatch.setitem(KNOWN, "ml-1m", replace(data, archive=archive))
-    monkeypatch.setattr(known, "SITE", server.url)
+    monkeypatch.setitem(DATA_SETS, "ml-1m", replace(data, archive=archive))
+    monkeypatch.setattr("dpals.data.datasets.archive.SITE", server.url)
     return server

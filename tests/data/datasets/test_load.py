@@ -13,7 +13,7 @@ from tests.same_ratings import assert_same_arrays
 import dpals
 from dpals import InputError
 from dpals.data.datasets import DownloadError
-from dpals.data.datasets.known import KNOWN
+from dpals.data.datasets.movielens import DATA_SETS
 from dpals.evaluation.splits import pairs
 
 REAL = Path.home() / ".cache" / "dpals"
@@ -26,7 +26,7 @@ def expected(name: str) -> dpals.Ratings:
         items,
         values,
         timestamps=[978300760] * len(ROWS),
-        rating_range=KNOWN[name].archive.rating_range,
+        rating_range=DATA_SETS[name].archive.rating_range,
     )
 
 
@@ -60,7 +60,7 @@ def as_zip(folder: Path, member: str) -> Path:
 @pytest.mark.parametrize("put", [as_file, as_unpacked_folder, as_parent_folder, as_zip])
 @pytest.mark.usefixtures("small")
 def test_every_place(name: str, put: Callable[[Path, str], Path], tmp_path: Path) -> None:
-    path = put(tmp_path / "data", KNOWN[name].archive.member)
+    path = put(tmp_path / "data", DATA_SETS[name].archive.member)
     before = sorted(tmp_path.rglob("*"))
     assert dpals.datasets.is_here(name, path)
     for given in (path, str(path)):
@@ -86,7 +86,7 @@ def test_the_cache_is_the_default_place(zipped: bool, cache: Path) -> None:
 
 
 def test_the_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpals.data.datasets.files import cache_folder
+    from dpals.data.datasets.archive import cache_folder
 
     monkeypatch.setenv("HOME", "/home/ann")
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
@@ -101,14 +101,14 @@ def test_the_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_top400_keeps_the_items_with_the_most_ratings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     items = [(user, item) for user in range(2) for item in range(399)] + [(2, 500), (3, 500), (3, 501)]
     (tmp_path / "ratings.dat").write_text("".join(f"{user}::{item}::4.5::0\n" for user, item in items))
-    data = KNOWN["ml-10m-top400"]
+    data = DATA_SETS["ml-10m-top400"]
     assert (data.users, data.items, data.ratings) == (69_692, 400, 4_490_000)
     small = replace(data, users=4, ratings=800, ratings_rounded_to=10)
     assert len(items) == 801
-    monkeypatch.setitem(KNOWN, "ml-10m-top400", small)
+    monkeypatch.setitem(DATA_SETS, "ml-10m-top400", small)
     ratings = dpals.datasets.load("ml-10m-top400", tmp_path)
     assert ratings.items.tolist() == [*range(399), 500]
-    monkeypatch.setitem(KNOWN, "ml-10m-top400", replace(small, ratings=810))
+    monkeypatch.setitem(DATA_SETS, "ml-10m-top400", replace(small, ratings=810))
     with pytest.raises(InputError, match=r"4 users, 400 items and 810 ratings, but this has .* 800 ratings"):
         dpals.datasets.load("ml-10m-top400", tmp_path)
 
@@ -118,7 +118,7 @@ def test_ml20m_is_what_users_liked(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     items = sorted({item for _, item in liked})
     assert 99 not in items
     counts = {"users": 6, "items": len(items), "ratings": len(liked)}
-    monkeypatch.setitem(KNOWN, "ml-20m", replace(KNOWN["ml-20m"], **counts))
+    monkeypatch.setitem(DATA_SETS, "ml-20m", replace(DATA_SETS["ml-20m"], **counts))
     unpack(tmp_path, "ml-20m/ratings.csv")
     ratings = dpals.datasets.load("ml-20m", tmp_path)
     assert ratings.is_implicit
@@ -131,7 +131,7 @@ def test_ml20m_is_what_users_liked(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("small")
 def test_wrong_statistics(wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = unpack(tmp_path, "ml-1m/ratings.dat")
-    monkeypatch.setitem(KNOWN, "ml-1m", replace(KNOWN["ml-1m"], **{wrong: 6_041}))
+    monkeypatch.setitem(DATA_SETS, "ml-1m", replace(DATA_SETS["ml-1m"], **{wrong: 6_041}))
     should = " ".join(f"{COUNTS[what] if what != wrong else 6041:,} {what}.*" for what in COUNTS)
     with pytest.raises(InputError, match=rf"ratings\.dat: ml-1m should have {should}but this has 7 users, 8 items and"):
         dpals.datasets.load("ml-1m", file)

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpals.data.datasets.files import cache_folder, find, read
-from dpals.data.datasets.known import look_up
-from dpals.data.datasets.transfer import DownloadError
-from dpals.data.datasets.transfer import download as _download
+from dpals.data.datasets.archive import cache_folder, find, read
+from dpals.data.datasets.download import DownloadError
+from dpals.data.datasets.download import download as _download
+from dpals.data.datasets.movielens import look_up
 from dpals.errors import InputError
 from dpals.evaluation.protocols import split
 from dpals.system.terminal import echo

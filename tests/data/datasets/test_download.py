@@ -20,8 +20,8 @@ from urllib.request import urlopen
 import pytest
 from tests.data.datasets.conftest import Server, broken_off, in_pieces, status, stopped_halfway, whole, without_range
 
-from dpals.data.datasets import transfer
-from dpals.data.datasets.transfer import DownloadError, download
+from dpals.data.datasets import download as downloading
+from dpals.data.datasets.download import DownloadError, download
 
 BODY = random.Random(0).randbytes(1_000_000)
 MD5 = hashlib.md5(BODY).hexdigest()
@@ -30,8 +30,8 @@ MD5 = hashlib.md5(BODY).hexdigest()
 @pytest.fixture(autouse=True)
 def quick(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.body = BODY
-    monkeypatch.setattr(transfer, "PAUSES_SECONDS", (0.01, 0.01, 0.01))
-    monkeypatch.setattr(transfer, "TIMEOUT_SECONDS", 600.0)
+    monkeypatch.setattr(downloading, "PAUSES_SECONDS", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(downloading, "TIMEOUT_SECONDS", 600.0)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_stalled_connection_is_opened_again(server: Server, target: Path, monk
     never, opened = threading.Event(), []
 
     def remembered(*arguments: Any, timeout: float) -> Any:
-        assert timeout == transfer.TIMEOUT_SECONDS
+        assert timeout == downloading.TIMEOUT_SECONDS
         opened.append(urlopen(*arguments, timeout=timeout))
         return opened[-1]
 
@@ -96,7 +96,7 @@ def test_a_stalled_connection_is_opened_again(server: Server, target: Path, monk
         if arrived == len(BODY) // 2:
             opened[0].fp.raw._sock.settimeout(0.01)
 
-    monkeypatch.setattr(transfer, "urlopen", remembered)
+    monkeypatch.setattr(downloading, "urlopen", remembered)
     server.answers = [stopped_halfway(until=never), whole]
     run(server, target, impatient)
     never.set()
@@ -198,7 +198,7 @@ def test_an_invalid_certificate_is_never_accepted(
         problem.verify_message = "certificate has expired"
         raise URLError(problem)
 
-    monkeypatch.setattr(transfer, "urlopen", refuse)
+    monkeypatch.setattr(downloading, "urlopen", refuse)
     with pytest.raises(DownloadError, match=r"is not valid \(certificate has expired\)"):
         run(server, target)
 
@@ -244,9 +244,9 @@ def test_a_link_is_not_followed(name: str, server: Server, target: Path, tmp_pat
 
 def start_process(server: Server, target: Path) -> subprocess.Popen[str]:
     code = (
-        "import sys; from pathlib import Path; from dpals.data.datasets import transfer\n"
-        "transfer.TIMEOUT_SECONDS = 600\n"
-        "transfer.download(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], id)"
+        "import sys; from pathlib import Path; from dpals.data.datasets import download\n"
+        "download.TIMEOUT_SECONDS = 600\n"
+        "download.download(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], id)"
     )
     arguments = [server.url, str(target), str(len(BODY)), MD5]
     return subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True)

@@ -7,8 +7,7 @@ from itertools import compress
 import numpy as np
 import polars as pl
 
-from dpals.data.ids import Place
-from dpals.data.sources import BadRows
+from dpals.data.bad_rows import BadRows, Place
 from dpals.errors import InputError
 
 DOUBLE_COLON = "::"
