@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import dpals
 from dpals.data.datasets.movielens import DATA_SETS
 
 Answer = Callable[[BaseHTTPRequestHandler, bytes], None]
@@ -31,6 +32,24 @@ def write_zip(path: Path, member: str) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("../../outside", "nothing should ever write this")
         archive.writestr(member, text_of(member))
+
+
+def expected(name: str) -> dpals.Ratings:
+    users, items, values = zip(*ROWS, strict=True)
+    return dpals.Ratings.from_arrays(
+        users,
+        items,
+        values,
+        timestamps=[978300760] * len(ROWS),
+        rating_range=DATA_SETS[name].archive.rating_range,
+    )
+
+
+def unpack(folder: Path, member: str) -> Path:
+    file = folder / member
+    file.parent.mkdir(parents=True)
+    file.write_text(text_of(member))
+    return file
 
 
 @pytest.fixture(autouse=True)
