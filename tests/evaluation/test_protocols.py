@@ -23,7 +23,7 @@ def test_ratings_are_split_one_by_one(name, train_share, ratings):
     assert sum(sizes) == ratings.n_ratings
     assert sizes[0] / ratings.n_ratings == pytest.approx(train_share, abs=0.01)
     assert sizes[1] == pytest.approx(sizes[2], rel=0.2)
-    assert parts.validation.query is parts.test.query is parts.train
+    assert parts.validation.history is parts.test.history is parts.train
     assert parts.test.target.users.tolist() == parts.train.users.tolist() == ratings.users.tolist()
     assert split(name, ratings, seed=6).train.n_ratings != sizes[0]
 
@@ -33,9 +33,9 @@ def test_ml20m_is_split_by_users(ratings):
     parts = split("ml-20m", ratings, seed=5)
     held_out = round(2_000 * 20_000 / 136_677)
     assert parts.train.n_users == 2_000 - held_out
-    assert parts.validation.query.n_users == held_out // 2
-    assert parts.test.query.n_users == held_out - held_out // 2
-    assert not set(parts.train.users) & set(parts.test.query.users)
+    assert parts.validation.history.n_users == held_out // 2
+    assert parts.test.history.n_users == held_out - held_out // 2
+    assert not set(parts.train.users) & set(parts.test.history.users)
     assert set(parts.train.indices.tolist()) == set(range(parts.train.n_items))
 
 

@@ -48,7 +48,7 @@ def build(
     bad
         What to do about rows that cannot be used.
     ids, user_ids
-        What the ids are; those of users may be something else.
+        What the ids are; user ids may be of another type than item ids.
     """
     ratings = build_even_if_empty(
         kind, source, rating_range=rating_range, catalogue=catalogue, bad=bad, ids=ids, user_ids=user_ids

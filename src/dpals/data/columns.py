@@ -62,11 +62,11 @@ class ColumnOptions:
     timestamp: str | None = None
     implicit: bool = False
     rated: bool = False
-    """Whether a table without ratings will not do, because it is for a model of ratings."""
+    """Whether there must be a rating column, because the table is for a model of ratings."""
     columns: Sequence[str] | None = None
     """Names of all columns of a text file that has no header line."""
     separator: str | None = None
-    """What stands between the columns of a text file, if its header line or its name does not tell."""
+    """What stands between the columns of a text file, where neither its header line nor its name says so."""
 
     def __post_init__(self) -> None:
         if self.columns is not None:

@@ -12,8 +12,8 @@ from dpals.errors import InputError
 def refuse_changes(path: Path) -> Iterator[None]:
     """Raise if a file, or a Parquet file of a folder, changes while the block runs, whatever else goes wrong in it.
 
-    Size, time of the last change and inode tell: a file that is written to, or replaced by another, changes in one
-    of them.
+    It compares size, time of the last change and inode: a file that is written to, or replaced by another, changes in
+    one of them.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def _changed(path: Path) -> InputError:
 
 
 def _state(path: Path) -> dict[Path, tuple[int, int, int]] | None:
-    """What tells each file from another or a later one; None where there is nothing to read."""
+    """What distinguishes each file from another or a later one; None where there is nothing to read."""
     try:
         files = parquet_files(path) if path.is_dir() else [path]
         known = {file: file.stat() for file in files}

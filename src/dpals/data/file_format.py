@@ -1,4 +1,4 @@
-"""Which format a file has, Parquet or text: told by its first bytes, its name, or the caller."""
+"""Which format a file has, Parquet or text: its first bytes, its name or the caller decide."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def open_table(path: Path, options: ColumnOptions, ids: IdOption = "auto") -> tu
 
 
 def _is_parquet(path: Path, is_text: bool) -> bool:
-    """Tell by the first bytes what a file is, unless it is declared to be text; raise if it cannot be read."""
+    """Whether a file is Parquet, by its first bytes unless it is declared to be text; raise if it cannot be read."""
     if path.is_dir():
         return True
     try:

@@ -104,7 +104,7 @@ class Ratings(RatingArrays):
     ) -> Self:
         """Make ratings from a pandas or polars frame or an Arrow table.
 
-        Anything with the Arrow stream interface (``__arrow_c_stream__``) will do.
+        Anything with the Arrow stream interface (``__arrow_c_stream__``) works.
 
         Parameters
         ----------

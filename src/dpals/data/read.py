@@ -57,7 +57,7 @@ def read_ratings(
     columns
         Names of all columns of a text file without a header line, in order: ``["user", "item", "rating"]``.
     separator
-        What is between the columns of a text file. By default the header line tells; without one it is a tab in
+        What is between the columns of a text file. By default the header line shows it; without one it is a tab in
         ``.tsv`` files, and a comma.
     ids
         What the ids are. "auto" takes them as the schema of a Parquet file says; in a text file they are text, without
@@ -110,7 +110,7 @@ def read_file(
     ids: IdOption = "auto",
     user_ids: IdOption = "auto",
 ) -> Ratings:
-    """Do the work of `dpals.read_ratings`. Ids of users can be said to be something else than those of items."""
+    """Do the work of `dpals.read_ratings`. User ids may be of another type than item ids."""
     from dpals.data.build import build, refuse_if_no_rows
     from dpals.data.file_changes import refuse_changes
     from dpals.data.file_format import open_table

@@ -62,7 +62,7 @@ def stream_history(
     folder
         Where a temporary file without a name goes; the system's folder for such files by default.
     progress
-        Is told how many rows have been read, whenever some have.
+        Called with the number of rows read, whenever there are more.
 
     Examples
     --------

@@ -142,7 +142,7 @@ def _quoted_fields(lines: list[tuple[int, str]], separator: str, place: Place) -
         try:
             fields = next(reader)
             if reader.line_num != count:
-                raise csv.Error("a field goes on in the next line")
+                raise csv.Error("a field continues in the next line")
         except csv.Error as error:
             raise InputError(
                 f"{place(at)}: broken quotes ({error}) in {shortened(text)}. A quoted field ends on its own line, "

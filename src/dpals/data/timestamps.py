@@ -15,7 +15,7 @@ from dpals.data.cells import BLANKS, convert_objects, number_in, number_of, pars
 from dpals.errors import InputError
 
 _EXACT = 2.0**53
-"""From here on a decimal number does not tell a time from the next: it counts as missing."""
+"""From here on, decimal numbers are too coarse to tell one whole number from the next: they count as missing."""
 _INT64 = range(-(2**63), 2**63)
 
 

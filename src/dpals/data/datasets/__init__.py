@@ -54,7 +54,7 @@ def load(name: str, path: str | Path | None = None, *, download: bool = False) -
     InputError
         If it is not there, or is not what it should be.
     DownloadError
-        If the download fails. What has arrived is kept, so that the next attempt can go on from there.
+        If the download fails. What has arrived is kept, so that the next attempt resumes there.
 
     Examples
     --------
