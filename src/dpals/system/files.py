@@ -60,8 +60,8 @@ def remove_drafts(folder: Path, names: str) -> None:
 def lock(path: Path, mode: int = 0o666, *, wait: bool = False) -> IO[bytes]:
     """Open a file and lock it until it is closed; BlockingIOError where another process holds the lock.
 
-    A missing file is made with the given mode. The file is neither read nor changed, and no link is followed, so whoever
-    may write to the folder cannot redirect the lock to another file.
+    A missing file is made with the given mode. The file is neither read nor changed, and no link is followed, so
+    whoever may write to the folder cannot redirect the lock to another file.
     """
     while True:
         try:

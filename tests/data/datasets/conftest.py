@@ -118,7 +118,7 @@ def without_range(request: BaseHTTPRequestHandler, body: bytes) -> None:
     whole(request, body)
 
 
-def broken_off(after: int) -> Answer:
+def interrupted(after: int) -> Answer:
     """The connection ends after some bytes."""
 
     def answer(request: BaseHTTPRequestHandler, body: bytes) -> None:

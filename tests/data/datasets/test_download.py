@@ -18,7 +18,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from tests.data.datasets.conftest import Server, broken_off, in_pieces, status, stopped_halfway, whole, without_range
+from tests.data.datasets.conftest import Server, in_pieces, interrupted, status, stopped_halfway, whole, without_range
 
 from dpals.data.datasets import download as downloading
 from dpals.data.datasets.download import DownloadError, download
@@ -105,7 +105,7 @@ def test_a_stalled_connection_is_opened_again(server: Server, target: Path, monk
 
 
 def test_a_broken_download_goes_on_where_it_stopped(server: Server, target: Path) -> None:
-    server.answers = [broken_off(after=300_000), broken_off(after=0), broken_off(after=1), whole]
+    server.answers = [interrupted(after=300_000), interrupted(after=0), interrupted(after=1), whole]
     reported = run(server, target)
     assert_done(target)
     assert server.ranges == [None, "bytes=300000-", "bytes=300000-", "bytes=300001-"]
@@ -113,10 +113,8 @@ def test_a_broken_download_goes_on_where_it_stopped(server: Server, target: Path
 
 
 def test_progress_is_patient_and_standstill_is_not(server: Server, target: Path) -> None:
-    server.answers = [*[broken_off(after=1_000)] * 10, broken_off(after=0)]
-    with pytest.raises(
-        DownloadError, match=r"the connection was interrupted, 3 times in a row\. What has arrived is kept"
-    ):
+    server.answers = [*[interrupted(after=1_000)] * 10, interrupted(after=0)]
+    with pytest.raises(DownloadError, match=r"connection was interrupted, 3 times in a row\. What has arrived is kept"):
         run(server, target)
     assert part_of(target).read_bytes() == BODY[:10_000]
     assert len(server.ranges) == 13
@@ -137,7 +135,7 @@ def test_a_complete_part_needs_no_connection(server: Server, target: Path) -> No
 
 
 def test_a_server_may_ignore_the_range(server: Server, target: Path) -> None:
-    server.answers = [broken_off(after=300_000), without_range]
+    server.answers = [interrupted(after=300_000), without_range]
     run(server, target)
     assert_done(target)
     assert server.ranges == [None, "bytes=300000-"]
