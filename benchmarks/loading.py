@@ -77,7 +77,7 @@ def read_one(path: str) -> dict[str, float]:
 
     import dpals.data.build
     import dpals.data.parquet
-    import dpals.data.text
+    import dpals.data.text_file
 
     before = _status("VmRSS")
     start = time.perf_counter()

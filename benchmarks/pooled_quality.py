@@ -105,7 +105,7 @@ def ml1m() -> None:
 
 
 def _recall(method: Estimator, split: UserSplit) -> float:
-    ids, _ = method.recommend(split.test.query, k=20)
+    ids, _ = method.recommend(split.test.history, k=20)
     return recall_at_k(ids, split.test.target, k=20)
 
 

@@ -69,6 +69,6 @@ def test_holes_are_reported(monkeypatch):
 
 
 def test_ratings_that_mix_up_users_are_reported(monkeypatch):
-    monkeypatch.setattr("dpals.data.ratings._are_distinct", lambda _: True)
+    monkeypatch.setattr("dpals.data.rating_arrays._are_distinct", lambda _: True)
     monkeypatch.setattr("dpals.audit.drills.SLAB_USERS", 2**30)
     assert list(breaches()) == ["one user may have two rows", "sums of floats may be inexact"]

@@ -14,7 +14,7 @@ from dpals.audit.odd_files import DataSet, declared, declared_for
 from dpals.audit.odd_frames import makers
 from dpals.audit.odd_rows import people, rating_text, time_text
 from dpals.audit.way_in import neighbours_read, neighbours_trained
-from dpals.data.ids import BLANKS
+from dpals.data.cells import BLANKS
 from dpals.errors import InputError
 
 OWNERS = ["ann", "bob", "ann", "cid", "bob"]

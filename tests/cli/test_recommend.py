@@ -158,7 +158,7 @@ import dpals.data.streamed_history, dpals.data.external_sort, dpals.model.batch
 from dpals.cli import main
 
 number = int(sys.argv.pop(1))
-dpals.data.streamed_history.history_parts.__wrapped__.__kwdefaults__["rows_at_once"] = 1_000
+dpals.data.streamed_history.stream_history.__wrapped__.__kwdefaults__["rows_at_once"] = 1_000
 recommended = dpals.model.batch.recommend_in_blocks
 
 def stopped(*arguments):

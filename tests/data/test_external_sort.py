@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpals.data.external_sort import Runs
+from dpals.data.external_sort import ExternalSort
 
 
 @settings(max_examples=50)
@@ -19,7 +19,7 @@ def test_merged_tables_are_one_sorted_table(tables, rows_at_once):
     """Users in order, each in one part only, and their rows in the order in which they were added."""
     frames = [pl.DataFrame({"user": users, "table": [at] * len(users)}) for at, users in enumerate(tables)]
     frames = [frame.with_columns(pl.all().cast(pl.Int64), row=pl.int_range(pl.len())) for frame in frames]
-    with Runs(None, rows_at_once) as runs:
+    with ExternalSort(None, rows_at_once) as runs:
         for frame in frames:
             runs.add(frame, pl.Int64)
         assert runs.n_rows == sum(map(len, tables))
@@ -33,7 +33,7 @@ def test_merged_tables_are_one_sorted_table(tables, rows_at_once):
 
 def test_what_is_put_aside_has_no_name(tmp_path):
     """So nobody else can open it, and nothing is left where the process is killed."""
-    with Runs(tmp_path, 2) as runs:
+    with ExternalSort(tmp_path, 2) as runs:
         for start in range(4):
             runs.add(pl.DataFrame({"user": np.arange(start, start + 3)}), pl.Int64)
         kept = os.fstat(runs._file.fileno())
@@ -55,7 +55,7 @@ def test_a_full_disk_is_said_and_ends_the_block(tmp_path):
     said = pytest.raises(OSError, match=r"cannot be written to .*File too large.*Free some space")
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, old[1]))
-        with said, Runs(tmp_path, 2_000) as runs:
+        with said, ExternalSort(tmp_path, 2_000) as runs:
             add_too_much(runs)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)

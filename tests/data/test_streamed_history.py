@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.same_ratings import assert_same_arrays
 
 from dpals import InputError, Ratings, read_ratings
-from dpals.data.columns import Wanted
-from dpals.data.sources import BadRows
-from dpals.data.streamed_history import history_parts
+from dpals.data.bad_rows import BadRows
+from dpals.data.columns import ColumnOptions
+from dpals.data.streamed_history import stream_history
 
 CATALOGUE = [10, 20, 30, 40]
 STARS = (0.5, 5.0)
@@ -21,7 +21,7 @@ STARS = (0.5, 5.0)
 
 def parts_of(path, rows_at_once, *, policy="error", wanted=None, **more):
     facts = {"rating_range": STARS, "catalogue": np.array(CATALOGUE), "bad": BadRows(policy, "drop"), **more}
-    with history_parts(Path(path), wanted or Wanted(), **facts, rows_at_once=rows_at_once) as parts:
+    with stream_history(Path(path), wanted or ColumnOptions(), **facts, rows_at_once=rows_at_once) as parts:
         return list(parts), parts.report
 
 
@@ -42,7 +42,7 @@ def joined(parts):
 
 
 def check(path, rows_at_once, policy="error", columns=None):
-    parts, report = parts_of(path, rows_at_once, policy=policy, wanted=Wanted(columns=columns))
+    parts, report = parts_of(path, rows_at_once, policy=policy, wanted=ColumnOptions(columns=columns))
     facts = {"rating_range": STARS, "catalogue": CATALOGUE, "columns": columns}
     whole = read_ratings(path, **facts, on_bad_rows=policy, on_unknown_items="drop")
     assert_same_arrays(joined(parts), whole)
@@ -91,8 +91,8 @@ def test_parts_are_small_and_files_are_temporary(tmp_path):
     frame.write_csv(tmp_path / "h.csv")
     facts = {"rating_range": STARS, "catalogue": np.array(CATALOGUE), "bad": BadRows("error", "drop")}
     read = []
-    with history_parts(
-        tmp_path / "h.csv", Wanted(), **facts, rows_at_once=500, folder=home, progress=read.append
+    with stream_history(
+        tmp_path / "h.csv", ColumnOptions(), **facts, rows_at_once=500, folder=home, progress=read.append
     ) as parts:
         assert list(home.iterdir()) == []  # what is there has no name
         sizes = [part.n_ratings for part in parts]

@@ -1,7 +1,7 @@
 import pytest
 
 import dpals
-from dpals.data.datasets.known import KNOWN
+from dpals.data.datasets.movielens import DATA_SETS
 from dpals.evaluation.protocols import FRACTIONS, HELD_OUT_SHARE, split
 
 
@@ -11,7 +11,7 @@ def ratings():
 
 
 def test_every_known_data_set_has_one_protocol():
-    assert [*FRACTIONS, *HELD_OUT_SHARE] == list(KNOWN)
+    assert [*FRACTIONS, *HELD_OUT_SHARE] == list(DATA_SETS)
 
 
 @pytest.mark.parametrize(
@@ -23,19 +23,19 @@ def test_ratings_are_split_one_by_one(name, train_share, ratings):
     assert sum(sizes) == ratings.n_ratings
     assert sizes[0] / ratings.n_ratings == pytest.approx(train_share, abs=0.01)
     assert sizes[1] == pytest.approx(sizes[2], rel=0.2)
-    assert parts.validation.query is parts.test.query is parts.train
+    assert parts.validation.history is parts.test.history is parts.train
     assert parts.test.target.users.tolist() == parts.train.users.tolist() == ratings.users.tolist()
     assert split(name, ratings, seed=6).train.n_ratings != sizes[0]
 
 
 def test_ml20m_is_split_by_users(ratings):
-    assert round(KNOWN["ml-20m"].users * HELD_OUT_SHARE["ml-20m"]) == 20_000
+    assert round(DATA_SETS["ml-20m"].users * HELD_OUT_SHARE["ml-20m"]) == 20_000
     parts = split("ml-20m", ratings, seed=5)
     held_out = round(2_000 * 20_000 / 136_677)
     assert parts.train.n_users == 2_000 - held_out
-    assert parts.validation.query.n_users == held_out // 2
-    assert parts.test.query.n_users == held_out - held_out // 2
-    assert not set(parts.train.users) & set(parts.test.query.users)
+    assert parts.validation.history.n_users == held_out // 2
+    assert parts.test.history.n_users == held_out - held_out // 2
+    assert not set(parts.train.users) & set(parts.test.history.users)
     assert set(parts.train.indices.tolist()) == set(range(parts.train.n_items))
 
 

@@ -86,7 +86,7 @@ def test_senseless_fractions_are_refused(ratings, fractions):
 
 
 def parts_of(split):
-    return split.train, split.validation.query, split.validation.target, split.test.query, split.test.target
+    return split.train, split.validation.history, split.validation.target, split.test.history, split.test.target
 
 
 def test_users_are_split_and_the_held_out_ones_split_again(ratings):
@@ -94,12 +94,12 @@ def test_users_are_split_and_the_held_out_ones_split_again(ratings):
     parts = parts_of(split)
     assert set.union(*map(entries, parts)) == entries(ratings)
     assert sum(part.n_ratings for part in parts) == ratings.n_ratings
-    users = [set(part.users.tolist()) for part in (split.train, split.validation.query, split.test.query)]
+    users = [set(part.users.tolist()) for part in (split.train, split.validation.history, split.test.history)]
     assert [len(group) for group in users] == [N_USERS - 101, 50, 51]
     assert set.union(*users) == set(ratings.users.tolist())
     for part in (split.validation, split.test):
-        assert np.array_equal(part.query.users, part.target.users)
-        size = np.diff(part.query.indptr) + np.diff(part.target.indptr)
+        assert np.array_equal(part.history.users, part.target.users)
+        size = np.diff(part.history.indptr) + np.diff(part.target.indptr)
         assert np.diff(part.target.indptr).tolist() == [n // 5 for n in size.tolist()], "a fifth, rounded down"
     assert all(np.array_equal(part.items, ratings.items) for part in parts)
 
@@ -109,17 +109,17 @@ def test_any_user_and_any_entry_may_be_held_out():
     held_out, targets = np.zeros(400), np.zeros(10)
     for seed in range(60):
         test = split_users(full, 80, validation_share=0, seed=seed).test
-        held_out[test.query.users] += 1
+        held_out[test.history.users] += 1
         targets += np.bincount(test.target.indices, minlength=10)
     assert stats.chisquare(held_out).pvalue > 1e-4
     assert stats.chisquare(targets).pvalue > 1e-4
-    assert split_users(full, 80, validation_share=0).validation.query.n_users == 0
+    assert split_users(full, 80, validation_share=0).validation.history.n_users == 0
 
 
 def test_a_seed_repeats_the_split_of_users_and_another_does_not(ratings):
     first, again, other = (split_users(ratings, 100, seed=seed) for seed in (1, 1, 2))
     assert [entries(part) for part in parts_of(first)] == [entries(part) for part in parts_of(again)]
-    common = np.isin(first.test.query.users, other.test.query.users).mean()
+    common = np.isin(first.test.history.users, other.test.history.users).mean()
     assert common == pytest.approx(50 / N_USERS, abs=0.2)
 
 
@@ -132,14 +132,14 @@ def test_target_share_is_met_despite_rounding(share, expected):
 
 def test_train_items_only_leaves_out_items_that_nobody_trains_on():
     users, items = np.divmod(np.arange(30 * 20), 20)
-    held_out = split_users(dpals.Ratings.from_arrays(users, items), 10, seed=6).test.query.users
+    held_out = split_users(dpals.Ratings.from_arrays(users, items), 10, seed=6).test.history.users
     only_there = (items == 7) & ~np.isin(users, held_out)
     gappy = dpals.Ratings.from_arrays(users[~only_there], items[~only_there], catalogue=np.arange(25))
     split = split_users(gappy, 10, train_items_only=True, seed=6)
     for part in parts_of(split):
         assert part.items.tolist() == [item for item in range(20) if item != 7]
         assert not part.catalogue_declared
-    assert np.array_equal(split.test.query.users, held_out)
+    assert np.array_equal(split.test.history.users, held_out)
     assert np.diff(split.test.target.indptr).tolist() == [19 // 5] * 5, "split after the items are gone"
 
 

@@ -128,7 +128,7 @@ def test_beats_the_user_mean_and_the_biases(films):
 
 def test_implicit_feedback_beats_popularity_for_new_users(films):
     split = split_users(liked(films), held_out=1_000)
-    query, target = split.test.query, split.test.target
+    query, target = split.test.history, split.test.target
     found = recall_at_k(dpals.ALS(rank=16, steps=8).fit(split.train).recommend(query, 20)[0], target)
     popularity = np.bincount(split.train.indices, minlength=films.n_items).astype(float)
     scores = np.tile(popularity, (query.n_users, 1))

@@ -219,7 +219,7 @@ def test_training_on_frequent_items_helps_at_a_small_budget(films, method):
 @pytest.mark.parametrize("method", BOTH)
 def test_implicit_feedback_beats_popularity_for_new_users_at_a_large_budget(films, method):
     split = split_users(liked(films[0]), held_out=1_500)
-    query, target = split.test.query, split.test.target
+    query, target = split.test.history, split.test.target
     model = method(
         100.0,
         1e-5,

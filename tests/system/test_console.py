@@ -2,12 +2,10 @@
 
 import io
 
-import pytest
 from rich.table import Table
-from tests.test_terminal import Terminal
+from tests.system.test_terminal import Terminal
 
 from dpals.system.console import Console
-from dpals.system.progress import progress_bar
 
 TEXT = "[/b] [red]x[/red] :smile: \x1b[31m \u202eab"
 
@@ -33,13 +31,3 @@ def test_texts_are_visible_on_a_terminal():
     assert text.count("[/b] [red]x[/red] :smile: \\u001b[31m \\u202eab") >= 5
     assert "\x1b[31m" not in text
     assert "\u202e" not in text
-
-
-@pytest.mark.parametrize("what", ["Reading [/b].csv", "Reading \x1b[31m.csv"])
-def test_bars_have_any_title(monkeypatch, what):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    with progress_bar(what) as advance:
-        advance(1, 2)
-    assert what.replace("\x1b", "\\u001b") in terminal.getvalue()

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from dpals.audit.odd_rows import RANGES, Person, Range, broken_line, cell, people, rating_text, time_text
-from dpals.data.columns import Wanted
-from dpals.data.files import Ids
-from dpals.data.ids import BLANKS
-from dpals.data.ratings import OnBadRows, Ratings
+from dpals.data.bad_rows import BadRows, OnBadRows
+from dpals.data.cells import BLANKS
+from dpals.data.columns import ColumnOptions, IdOption
+from dpals.data.ratings import Ratings
 from dpals.data.read import read_ratings
-from dpals.data.sources import BadRows
-from dpals.data.streamed_history import history_parts
+from dpals.data.streamed_history import stream_history
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Declared:
     limits: Range | None
     catalogue: tuple[int, ...] | tuple[str, ...]
     with_catalogue: bool
-    ids: Ids
+    ids: IdOption
     policy: OnBadRows
     unknown: OnBadRows | None
     with_times: bool
@@ -53,7 +52,7 @@ def declared_for(dice: Random, limits: Range | None, n_items: int) -> Declared:
 
 
 def _declared(dice: Random, limits: Range | None, n_items: int, with_catalogue: bool) -> Declared:
-    ids: Ids = dice.choice(["auto", "auto", "integer", "string"])
+    ids: IdOption = dice.choice(["auto", "auto", "integer", "string"])
     numbers = ids == "integer" or (ids == "auto" and dice.random() < 0.5)
     return Declared(
         limits,
@@ -188,9 +187,9 @@ def _line(dice: Random, person: Person, said: Declared, separator: str, roles: l
 def in_parts(path: Path, said: Declared, rows_at_once: int) -> list[Ratings]:
     """The users of a history in parts, as ``dpals recommend`` reads them."""
     is_text = isinstance(said.catalogue[0], str)
-    with history_parts(
+    with stream_history(
         path,
-        Wanted(implicit=said.limits is None),
+        ColumnOptions(implicit=said.limits is None),
         rating_range=said.limits,
         catalogue=np.array(said.catalogue, np.dtypes.StringDType() if is_text else np.int64),
         bad=BadRows(said.policy, "drop"),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from random import Random
 
-from dpals.data.ids import BLANKS
+from dpals.data.cells import BLANKS
 
 Range = tuple[float, float]
 

@@ -17,7 +17,7 @@ from dpals.audit.neighbours import differences
 from dpals.audit.odd_files import DataSet, declared, declared_for
 from dpals.audit.odd_frames import makers
 from dpals.audit.recording import recorded
-from dpals.data import parquet, text
+from dpals.data import parquet, text_file
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator
@@ -25,7 +25,7 @@ from dpals.methods.base.estimator import PrivateEstimator
 Read = list[tuple[Any, Any]]
 """Each user's id, and all that a method could know of the user."""
 
-_SMALL_PIECES = ((text, "BLOCK_BYTES", 2000), (parquet, "BATCH_ROWS", 3))
+_SMALL_PIECES = ((text_file, "BLOCK_BYTES", 2000), (parquet, "BATCH_ROWS", 3))
 """Sizes of the pieces in which files are read, so small that even small files have several."""
 
 

@@ -13,7 +13,6 @@ import click
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
-    from dpals.data.ratings import Ratings
     from dpals.system.console import Console
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -110,34 +109,6 @@ def messages(quiet: bool) -> "Console":
     from dpals.system.console import Console
 
     return Console(stderr=True, quiet=quiet)
-
-
-def write_ratings(ratings: "Ratings", path: Path, mode: int = 0o666) -> None:
-    """Write columns user, item and, unless it is implicit feedback, rating to a .csv or .parquet file."""
-    import polars as pl
-
-    from dpals.data.ids import to_series
-    from dpals.system.files import draft
-
-    if path.suffix == ".csv":
-        _check_ids_survive(ratings)
-    columns = {
-        "user": to_series(ratings.users)[ratings.rows],
-        "item": to_series(ratings.items)[ratings.indices],
-    }
-    frame = pl.DataFrame(columns if ratings.values is None else {**columns, "rating": ratings.values})
-    with draft(path, mode) as place:
-        frame.write_csv(place) if path.suffix == ".csv" else frame.write_parquet(place)
-
-
-def _check_ids_survive(ratings: "Ratings") -> None:
-    """Raise where an id would not be the same when it is read from a text file again."""
-    from dpals.data.ids import BLANKS, is_text
-    from dpals.errors import InputError
-
-    for ids in (ratings.users, ratings.items):
-        if is_text(ids) and (lost := [text for text in ids.tolist() if text != text.strip(BLANKS)]):
-            raise InputError(f"the id {lost[0]!r} has blanks around it, which CSV would lose: write to a .parquet file")
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import click
 
 from dpals.cli.common import json_option
-from dpals.data.datasets.known import KNOWN
+from dpals.data.datasets.movielens import DATA_SETS
 from dpals.system.terminal import echo
 
 
@@ -22,17 +22,17 @@ def command(ctx: click.Context, as_json: bool) -> None:
         if as_json:
             raise click.UsageError("--json belongs behind the command", ctx)
         return
-    from dpals.data.datasets.files import cache_folder, find
+    from dpals.data.datasets.archive import cache_folder, find
 
-    places = {data.name: find(data.archive, cache_folder()) for data in KNOWN.values()}
+    places = {data.name: find(data.archive, cache_folder()) for data in DATA_SETS.values()}
     if as_json:
         import json
 
         facts = ("name", "users", "items", "ratings")
-        listed = [{fact: getattr(data, fact) for fact in facts} for data in KNOWN.values()]
+        listed = [{fact: getattr(data, fact) for fact in facts} for data in DATA_SETS.values()]
         echo(json.dumps([{**one, "file": _text(places[one["name"]])} for one in listed], indent=2))
         return
-    for data in KNOWN.values():
+    for data in DATA_SETS.values():
         ratings = f"{'about ' if data.ratings_rounded_to > 1 else ''}{data.ratings:,}"
         echo(
             f"{data.name:13}  {data.users:7,} users  {data.items:6,} items  {ratings:>15} ratings  "
@@ -41,7 +41,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("name", type=click.Choice(list(KNOWN)))
+@click.argument("name", type=click.Choice(list(DATA_SETS)))
 @json_option
 def get(name: str, as_json: bool) -> None:
     """Download the data set NAME to the cache folder, unless it is there, and print its path.

@@ -81,8 +81,8 @@ def _read(
     path: Path, model: "FactorModel", columns: "ColumnNames", ids: Any, on_bad_rows: Any, console: "Console"
 ) -> "Ratings":
     """A file of ratings for the model, with what was left out said."""
-    from dpals.data.files import read_file
-    from dpals.data.sources import BadRows
+    from dpals.data.bad_rows import BadRows
+    from dpals.data.read import read_file
     from dpals.model.history import wanted_columns
 
     ratings = read_file(

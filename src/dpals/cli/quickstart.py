@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpals.cli.common import json_option, messages, quiet_option, write_ratings
+from dpals.cli.common import json_option, messages, quiet_option
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     Everything is simulated, and takes about a minute. The output folder gets the ratings, a private model, a picture of
     accuracy against privacy, the privacy statement, and the commands that do the same with a file of your own.
     """
+    from dpals.data.write import write_ratings
     from dpals.release.accounting import Budget
     from dpals.statement.rounding import spent
     from dpals.system.files import write_whole

@@ -21,7 +21,7 @@ from dpals.system.terminal import is_terminal, visible
 
 if TYPE_CHECKING:
     from dpals.data.columns import Columns
-    from dpals.data.streamed_history import HistoryParts
+    from dpals.data.streamed_history import StreamedHistory
     from dpals.model.batch import Recommended
     from dpals.model.factor_model import FactorModel
     from dpals.model.history import ColumnNames
@@ -71,8 +71,8 @@ def command(
     for such files (TMPDIR). It has no name and is gone when the work ends, however that may be.
     """
     _check_output(output, history, as_json)
-    from dpals.data.sources import BadRows
-    from dpals.data.streamed_history import history_parts
+    from dpals.data.bad_rows import BadRows
+    from dpals.data.streamed_history import stream_history
     from dpals.model.factor_model import load
     from dpals.model.history import wanted_columns
     from dpals.system.progress import progress_bar
@@ -80,7 +80,7 @@ def command(
     loaded, console = load(model), messages(quiet)
     with ExitStack() as stack:
         with progress_bar(f"Reading {history.name}", not quiet) as said:
-            read = history_parts(
+            read = stream_history(
                 history,
                 wanted_columns(loaded.rating_range, columns),
                 rating_range=loaded.rating_range,
@@ -102,7 +102,7 @@ def command(
 
 def _recommend(
     model: "FactorModel",
-    parts: "HistoryParts",
+    parts: "StreamedHistory",
     k: int,
     exclude_seen: bool,
     write: Callable[["Recommended"], None],

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dpals.cli.common import json_option, quiet_option, writable, write_ratings
+from dpals.cli.common import json_option, quiet_option, writable
 from dpals.system.terminal import echo
 
 
@@ -35,6 +35,7 @@ def command(
     if path.suffix not in (".csv", ".parquet"):
         raise click.BadParameter(f"{path.name!r} must end in .csv or .parquet", param_hint="PATH")
     from dpals.data.simulate import movielens_like
+    from dpals.data.write import write_ratings
 
     ratings = movielens_like(users, items, mean_ratings, seed=seed, titles=titles)
     write_ratings(ratings, path)

@@ -11,7 +11,6 @@ from dpals.cli.common import (
     quiet_option,
     reading_options,
     writable,
-    write_ratings,
 )
 from dpals.system.terminal import echo
 
@@ -56,6 +55,7 @@ def command(
             raise click.UsageError(f"{path.name!r} must end in .csv or .parquet")
     if len({path.absolute() for path in (ratings, train, test)}) < 3:
         raise click.UsageError("RATINGS, TRAIN and TEST must be three different files")
+    from dpals.data.write import write_ratings
     from dpals.evaluation.splits import split_entries
     from dpals.system.files import OWNER_ONLY
 

@@ -1,7 +1,8 @@
-"""Which column holds the user, the item, the rating and the timestamp."""
+"""Which column holds the user, the item, the rating and the timestamp: named by the caller, or by a usual name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from dpals.errors import InputError
 
@@ -15,6 +16,11 @@ USUAL_NAMES = {
     "timestamp": ["timestamp", "time", "ts", "date", "datetime"],
 }
 """Names in lower case and without punctuation, so that userId, user_id and "User ID" are one name."""
+
+IdType = Literal["given", "integer", "string"]
+"""What ids are: of the type in which they arrive, integers or text."""
+IdOption = Literal["auto", "integer", "string"]
+"""What the caller says that ids are; "auto" leaves it to the format of the file."""
 
 SEPARATORS = (",", ";", "\t", "|", " ", "::")
 """What may stand between the columns of a text file."""
@@ -47,8 +53,8 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the caller said about the columns."""
+class ColumnOptions:
+    """What the caller says about the columns of a table."""
 
     user: str | None = None
     item: str | None = None
@@ -56,11 +62,11 @@ class Wanted:
     timestamp: str | None = None
     implicit: bool = False
     rated: bool = False
-    """Whether a table without ratings will not do, because it is for a model of ratings."""
+    """Whether there must be a rating column, because the table is for a model of ratings."""
     columns: Sequence[str] | None = None
     """Names of all columns of a text file that has no header line."""
     separator: str | None = None
-    """What stands between the columns of a text file, if its header line or its name does not tell."""
+    """What stands between the columns of a text file, where neither its header line nor its name says so."""
 
     def __post_init__(self) -> None:
         if self.columns is not None:
@@ -79,9 +85,9 @@ class Wanted:
 
         Examples
         --------
-        >>> Wanted(item="film").find(["userId", "film", "stars"], "a.csv")
+        >>> ColumnOptions(item="film").find(["userId", "film", "stars"], "a.csv")
         Columns(user='userId', item='film', rating='stars', timestamp=None)
-        >>> Wanted().find(["userId", "film", "stars"], "a.csv")
+        >>> ColumnOptions().find(["userId", "film", "stars"], "a.csv")
         Traceback (most recent call last):
         dpals.errors.InputError: a.csv: no column looks like the item. Say which it is with item=... \
 Columns found: 'userId', 'film', 'stars'

@@ -1,4 +1,4 @@
-"""Tables that are too large for memory, sorted by user: parts go to a temporary file and are then merged."""
+"""External sort: tables larger than memory, sorted by user in runs in a temporary file, which are then merged."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,12 +11,12 @@ from typing import IO, Self
 import polars as pl
 
 _GROUPS = 128
-"""Groups of rows in a run, of which one is read at least. So many runs are merged within the rows at once."""
+"""Groups of rows in a run. A run is read by whole groups, so up to this many runs merge within `rows_at_once`."""
 UserType = type[pl.DataType]
 
 
-class Runs:
-    """Tables to add, which come out again merged, with the users in order and their rows in the order of arrival.
+class ExternalSort:
+    """Takes tables in any order and gives their rows sorted by user, those of a user in the order of arrival.
 
     What does not fit in memory goes to one file without a name, which nobody else can open. It is gone when the block
     ends, or the process, even if that is killed.
@@ -31,10 +31,10 @@ class Runs:
     Examples
     --------
     >>> tables = [pl.DataFrame({"user": users, "at": [at, at]}) for at, users in enumerate([[2, 5], [5, 9], [1, 2]])]
-    >>> with Runs(None, rows_at_once=2) as runs:
+    >>> with ExternalSort(None, rows_at_once=2) as external_sort:
     ...     for table in tables:
-    ...         runs.add(table, pl.Int64)
-    ...     [part.rows() for part in runs.merged(pl.Int64)]
+    ...         external_sort.add(table, pl.Int64)
+    ...     [part.rows() for part in external_sort.merged(pl.Int64)]
     [[(1, 2)], [(2, 0), (2, 2)], [(5, 0), (5, 1), (9, 1)]]
     """
 
@@ -61,7 +61,7 @@ class Runs:
     def add(self, table: pl.DataFrame, user_type: UserType) -> None:
         """Take a table with a column user, in any order."""
         if sum(waiting.height for waiting in self._waiting) >= self._rows_at_once:
-            self._put_aside(user_type)
+            self._write_run(user_type)
         if table.height:
             self._waiting.append(table)
             self.n_rows += table.height
@@ -69,7 +69,7 @@ class Runs:
     def merged(self, user_type: UserType) -> Iterator[pl.DataFrame]:
         """Everything that was added, in tables of whole users that follow one another; once only."""
         if self._runs and self._waiting:
-            self._put_aside(user_type)
+            self._write_run(user_type)
         if self._waiting:
             yield _sorted(self._waiting, user_type)
         open_runs = self._runs
@@ -77,14 +77,15 @@ class Runs:
         while open_runs:
             for run in open_runs:
                 run.fill(n_groups, user_type)
-            # A run that goes on may have more rows of its last user; all users before that one are complete.
-            complete_below = min((run.last_user for run in open_runs if run.goes_on), default=None)
-            stretches = [run.take(complete_below) for run in open_runs]
-            if any(stretch.height for stretch in stretches):
-                yield _sorted(stretches, user_type)
-            open_runs = [run for run in open_runs if run.goes_on or run.rows.height]
+            # The next rows of a run may be of its last user; all users before that one are complete.
+            complete_below = min((run.last_user for run in open_runs if run.has_more), default=None)
+            complete = [run.take(complete_below) for run in open_runs]
+            if any(rows.height for rows in complete):
+                yield _sorted(complete, user_type)
+            open_runs = [run for run in open_runs if run.has_more or run.rows.height]
 
-    def _put_aside(self, user_type: UserType) -> None:
+    def _write_run(self, user_type: UserType) -> None:
+        """Sort the tables that wait in memory and move them to the file."""
         table = _sorted(self._waiting, user_type)
         self._waiting = []
         try:
@@ -102,25 +103,25 @@ class Runs:
 
 
 class _Run:
-    """A sorted table that is read from its start to its end."""
+    """A sorted table in the file, read from its start to its end."""
 
     def __init__(self, file: IO[bytes], groups: list[tuple[int, int]], rows_per_group: int) -> None:
         self.rows = pl.DataFrame()
-        """What was read and not yet taken."""
+        """Rows that were read and not yet taken."""
         self.last_user: int | str = 0
         self._file = file
         self._groups = groups
         self._rows_per_group = rows_per_group
-        self._is_stuck = False
+        self._user_is_incomplete = False
 
     @property
-    def goes_on(self) -> bool:
+    def has_more(self) -> bool:
         """Whether there is more in the file."""
         return bool(self._groups)
 
     def fill(self, n_groups: int, user_type: UserType) -> None:
-        """Read on where little is left, or where what is there is not yet all of one user."""
-        if not self.goes_on or (self.rows.height >= n_groups * self._rows_per_group and not self._is_stuck):
+        """Read on where little is left, or where the rows that are left are not yet all of one user's."""
+        if not self.has_more or (self.rows.height >= n_groups * self._rows_per_group and not self._user_is_incomplete):
             return
         groups, self._groups = self._groups[:n_groups], self._groups[n_groups:]
         more = [_read(group, self._file).with_columns(pl.col("user").cast(user_type)) for group in groups]
@@ -131,7 +132,7 @@ class _Run:
         """Give the rows of the users below the given one, or all."""
         count = self.rows.height if below is None else int(self.rows["user"].search_sorted(below, side="left"))
         taken, self.rows = self.rows.head(count), self.rows.slice(count)
-        self._is_stuck = self.last_user == below
+        self._user_is_incomplete = self.last_user == below
         return taken
 
 

@@ -1,14 +1,16 @@
-"""Columns of arrays and frames, as the series that the builder takes."""
+"""Rows from arrays, one for each column, and from frames: pandas, polars, Arrow."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
-from dpals.data.columns import Columns, Wanted
-from dpals.data.ids import Place, id_series, row_of_array
-from dpals.data.numbers import rating_series, timestamp_series
-from dpals.data.sources import BadRows, Batch
+from dpals.data.bad_rows import BadRows, Place, row_of_array
+from dpals.data.columns import ColumnOptions, Columns
+from dpals.data.ids import id_series
+from dpals.data.rating_values import rating_series
+from dpals.data.sources import Batch
+from dpals.data.timestamps import timestamp_series
 from dpals.errors import InputError
 
 
@@ -36,7 +38,7 @@ class ArraySource:
 class FrameSource:
     """A pandas or polars frame, an Arrow table, or anything with the Arrow stream interface."""
 
-    def __init__(self, frame: Any, wanted: Wanted, name: str = "the frame") -> None:
+    def __init__(self, frame: Any, options: ColumnOptions, name: str = "the frame") -> None:
         self.name, kind = name, type(frame).__name__
         if isinstance(frame, pl.LazyFrame):
             names = frame.collect_schema().names()
@@ -50,7 +52,7 @@ class FrameSource:
             if frame is None:
                 raise InputError(f"expected a pandas or polars frame or an Arrow table, not {kind}")
             names = frame.columns
-        self.columns = wanted.find(names, self.name)
+        self.columns = options.find(names, self.name)
         self.schema = self.columns.declared_by("The frame")
         used = list(self.columns.used().values())
         self._frame = frame.select(used).collect() if isinstance(frame, pl.LazyFrame) else frame[used]

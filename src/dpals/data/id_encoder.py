@@ -1,17 +1,16 @@
-"""Columns that come in batches, and the dense indices that stand for ids."""
+"""Ids numbered: from columns that come in batches to one index for each row, and the sorted ids."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
-from dpals.data.ids import BLANKS, Place, to_array
-from dpals.data.sources import BadRows
+from dpals.data.bad_rows import BadRows, Place
+from dpals.data.cells import BLANKS
+from dpals.data.columns import IdType
+from dpals.data.ids import to_array
 from dpals.errors import InputError
-
-IdMeaning = Literal["given", "integer", "string"]
-"""What ids are: what they arrive as, or as it says."""
 
 PLAIN_INTEGER = r"0|-?[1-9][0-9]*"
 """Integers that text can be turned into and back without loss: no plus sign, no leading zeros."""
@@ -69,22 +68,22 @@ class IdEncoder:
         "user" or "item".
     column
         Name of the column, for messages.
-    meaning
+    id_type
         What the ids are.
 
     Examples
     --------
-    >>> coder = IdEncoder("user", "uid", "integer")
-    >>> coder.add(pl.Series(["30", "4", "30"]), str)
-    >>> coder.add(pl.Series(["9"]), str)
-    >>> coder.finish(BadRows("error"), str)
+    >>> encoder = IdEncoder("user", "uid", "integer")
+    >>> encoder.add(pl.Series(["30", "4", "30"]), str)
+    >>> encoder.add(pl.Series(["9"]), str)
+    >>> encoder.finish(BadRows("error"), str)
     (array([2, 0, 2, 1], dtype=int32), array([ 4,  9, 30]))
     """
 
-    def __init__(self, role: str, column: str, meaning: IdMeaning) -> None:
+    def __init__(self, role: str, column: str, id_type: IdType) -> None:
         self.role = role
         self.column = column
-        self.meaning = meaning
+        self.id_type = id_type
         self._rows = GrowingArray(np.int32)
         """Integer ids themselves; for text, where the id is in the distinct texts of all batches together."""
         self._distinct_texts: list[pl.Series] = []
@@ -96,7 +95,7 @@ class IdEncoder:
         """Take the ids of a batch, none of them missing."""
         if ids.is_empty():
             return
-        if self.meaning == "string":
+        if self.id_type == "string":
             ids = ids.cast(pl.String)
         is_text = ids.dtype == pl.String
         if self._limits is not None if is_text else self._distinct_texts:
@@ -149,7 +148,7 @@ class IdEncoder:
     def _number_texts(
         self, rows: NDArray[np.int32], texts: pl.Series, bad: BadRows, place: Place
     ) -> tuple[NDArray[np.int32], NDArray[Any]]:
-        if self.meaning != "integer":
+        if self.id_type != "integer":
             sorted_texts = texts.unique().sort()
             ids = to_array(sorted_texts)
             rank = _codes(texts, sorted_texts)

@@ -1,26 +1,16 @@
 """Ids as the caller gives them: integers or text, none missing; and where to find them."""
 
-from collections.abc import Callable
-from math import isnan
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dpals.data.bad_rows import Place, row_of_array
+from dpals.data.cells import is_missing, typed_series
 from dpals.errors import InputError
 
-Place = Callable[[int], str]
-"""Says where a row is, in words of the place it came from."""
-
-BLANKS = " \t\ufeff"
-"""Around a cell of a text file they do not count: blanks, tabs and byte order marks, wherever in the file they are."""
 _LARGEST = np.iinfo(np.int64).max
-
-
-def row_of_array(row: int) -> str:
-    """Say where a row of an array or frame is."""
-    return f"row {row} (counting from 0)"
 
 
 def id_series(values: Any, column: str, place: Place = row_of_array) -> pl.Series:
@@ -55,30 +45,6 @@ before it are integers. Make them all integers or all text
     raise InputError(f"column {column!r} holds {dtype} values, but ids are integers or text. Convert it first")
 
 
-def typed_series(values: Any, column: str) -> pl.Series | None:
-    """A column whose container gives it a type, as a series; None for lists and the like, to be read one by one.
-
-    Nothing is inferred from the elements of a list: one of them would then decide what all the others are.
-
-    Examples
-    --------
-    >>> typed_series(np.array([1, 2]), "user").dtype
-    Int64
-    >>> typed_series([1, 2], "user")
-    """
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-        raise InputError(f"column {column!r}: expected a list or an array, not {values!r}")
-    if getattr(values, "ndim", 1) != 1:
-        raise InputError(f"column {column!r}: expected one dimension, not the shape {values.shape}")
-    if not any(hasattr(values, name) for name in ("dtype", "__arrow_c_array__", "__arrow_c_stream__")):
-        return None
-    try:
-        series = pl.Series([], dtype=pl.Object) if str(getattr(values, "dtype", "")) == "object" else pl.Series(values)
-    except Exception:  # a type that polars does not know, or a pandas column without pyarrow
-        return None
-    return None if series.dtype == pl.Object else series
-
-
 def _from_objects(values: Any, column: str, place: Place) -> pl.Series:
     """Ids from Python objects one by one; the slow way, which can name the row at fault."""
     objects = values.to_list() if hasattr(values, "to_list") else list(values)
@@ -107,11 +73,6 @@ def _of_one_kind(objects: list[Any], column: str, place: Place) -> list[Any]:
         known = kind
         clean.append(str(value) if kind == "text" else int(value) if kind == "integers" else value)
     return clean
-
-
-def is_missing(value: object) -> bool:
-    """Whether a Python object stands for a missing value."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
 
 
 def _kind(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Parquet: one file, or a folder of parts."""
+"""Rows from Parquet: one file, or a folder of parts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
-from dpals.data.columns import Wanted
+from dpals.data.bad_rows import BadRows, Place
+from dpals.data.columns import ColumnOptions
 from dpals.data.frames import typed_batch
-from dpals.data.ids import Place
-from dpals.data.sources import BadRows, Batch
+from dpals.data.sources import Batch
 from dpals.errors import InputError
 
 BATCH_ROWS = 500_000
@@ -18,9 +18,9 @@ BATCH_ROWS = 500_000
 class ParquetSource:
     """Parquet files with the same columns, read one after another in the order of their names."""
 
-    def __init__(self, path: Path, wanted: Wanted) -> None:
+    def __init__(self, path: Path, options: ColumnOptions) -> None:
         self.name = str(path)
-        self._files = parts(path) if path.is_dir() else [path]
+        self._files = parquet_files(path) if path.is_dir() else [path]
         names = _column_names(self._files[0])
         for part in self._files[1:]:
             of_part = _column_names(part)
@@ -29,7 +29,7 @@ class ParquetSource:
                     f"{part}: the columns {', '.join(of_part)} differ from those of {self._files[0].name}, "
                     f"which are {', '.join(names)}"
                 )
-        self.columns = wanted.find(names, self.name)
+        self.columns = options.find(names, self.name)
         self.schema = self.columns.declared_by("The schema of the file")
 
     def batches(self, bad: BadRows) -> Iterator[Batch]:  # noqa: ARG002
@@ -51,7 +51,7 @@ def _place(file: Path, start: int) -> Place:
     return lambda row: f"{file}, row {start + row} (counting from 0)"
 
 
-def parts(folder: Path) -> list[Path]:
+def parquet_files(folder: Path) -> list[Path]:
     """The Parquet files in a folder and below it, in the order of their names; raises where there is none."""
     inside = (file.relative_to(folder) for file in folder.rglob("*.parquet"))
     visible = [file for file in inside if not any(part.startswith((".", "_")) for part in file.parts)]

@@ -1,78 +1,26 @@
 """Ratings: who rated what, as arrays that never change, with the facts declared public about them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpals.errors import InputError
+from dpals.data.bad_rows import BadRows, OnBadRows
+from dpals.data.columns import ColumnOptions
+from dpals.data.rating_arrays import RatingArrays, counted
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["InputError", "Ratings", "ReadingReport"]
-
-OnBadRows = Literal["error", "drop"]
-
-
-@dataclass(frozen=True)
-class ReadingReport:
-    """What became of the rows of a table on their way into `Ratings`.
-
-    Examples
-    --------
-    >>> print(ReadingReport(rows_read=1200, duplicates_replaced=1, rows_dropped={"missing rating": 2}))
-    1,200 rows read, 1 repeated for the same user and item, 2 dropped (2 missing rating)
-    """
-
-    rows_read: int
-    duplicates_replaced: int = 0
-    rows_dropped: Mapping[str, int] = field(default_factory=dict)
-    """Number of bad rows dropped, by reason."""
-
-    def __str__(self) -> str:
-        parts = [f"{self.rows_read:,} rows read"]
-        if self.duplicates_replaced:
-            parts.append(f"{self.duplicates_replaced:,} repeated for the same user and item")
-        if self.rows_dropped:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.rows_dropped.items())
-            parts.append(f"{sum(self.rows_dropped.values()):,} dropped ({reasons})")
-        return ", ".join(parts)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ratings:
+class Ratings(RatingArrays):
     """Ratings, or the pairs seen in implicit feedback, as a sparse matrix of users by items.
 
-    Make one with `from_arrays`, `from_frame`, `from_csr` or `dpals.read_ratings`. The constructor itself is
-    for code that has the sparse matrix already: it checks the arrays, takes them over and makes them
-    read-only.
-
-    Parameters
-    ----------
-    indptr
-        User u has the entries ``indptr[u]:indptr[u + 1]`` of the arrays below.
-    indices
-        Index of the item, strictly increasing within a user: nobody rates an item twice.
-    values
-        The ratings in single precision, or None for implicit feedback.
-    timestamps
-        Whole numbers, or None.
-    users, items
-        External ids in the order of the indices: int64 (uint64 if need be) or ``StringDType``.
-    rating_range
-        Lowest and highest possible rating, declared by the caller. None for implicit feedback.
-    catalogue_declared
-        Whether the caller gave the list of items. If not, the items in the data are the catalogue, and the
-        caller thereby declares them public.
-    report
-        What became of the rows while reading.
-    schema
-        Where it was taken from which columns there are and what they hold: a public fact for the statement.
-    anonymous
-        Whether users have no ids of their own: `users` are then row numbers, for look-ups alone.
+    Make one with `from_arrays`, `from_frame`, `from_csr` or `dpals.read_ratings`. The constructor itself is for code
+    that has the sparse matrix already: it checks the arrays, takes them over and makes them read-only. The fields are
+    described in `RatingArrays`.
 
     Examples
     --------
@@ -85,26 +33,6 @@ class Ratings:
     array([[3.5, 0. ],
            [4. , 1. ]], dtype=float32)
     """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float32] | None
-    timestamps: NDArray[np.int64] | None
-    users: NDArray[Any]
-    items: NDArray[Any]
-    rating_range: tuple[float, float] | None
-    catalogue_declared: bool
-    report: ReadingReport
-    schema: str = ""
-    anonymous: bool = False
-
-    def __post_init__(self) -> None:
-        if (self.values is None) != (self.rating_range is None):
-            raise InputError("values and rating_range go together: give both, or neither for implicit feedback")
-        _check_structure(self)
-        for array in (self.indptr, self.indices, self.values, self.timestamps, self.users, self.items):
-            if array is not None:
-                array.setflags(write=False)
 
     @classmethod
     def from_arrays(
@@ -154,7 +82,6 @@ class Ratings:
         """
         from dpals.data.build import build
         from dpals.data.frames import ArraySource
-        from dpals.data.sources import BadRows
 
         source = ArraySource(users, items, values, timestamps)
         bad = BadRows(on_bad_rows, on_unknown_items)
@@ -177,7 +104,7 @@ class Ratings:
     ) -> Self:
         """Make ratings from a pandas or polars frame or an Arrow table.
 
-        Anything with the Arrow stream interface (``__arrow_c_stream__``) will do.
+        Anything with the Arrow stream interface (``__arrow_c_stream__``) works.
 
         Parameters
         ----------
@@ -196,11 +123,9 @@ class Ratings:
         Ratings(2 users, 1 item, 2 ratings from 1 to 5)
         """
         from dpals.data.build import build
-        from dpals.data.columns import Wanted
         from dpals.data.frames import FrameSource
-        from dpals.data.sources import BadRows
 
-        source = FrameSource(frame, Wanted(user, item, rating, timestamp, implicit))
+        source = FrameSource(frame, ColumnOptions(user, item, rating, timestamp, implicit))
         bad = BadRows(on_bad_rows, on_unknown_items)
         return build(cls, source, rating_range=rating_range, catalogue=catalogue, bad=bad)
 
@@ -245,26 +170,6 @@ class Ratings:
         from dpals.data.sparse import from_sparse
 
         return from_sparse(cls, matrix, users, items, rating_range, implicit)
-
-    @property
-    def n_users(self) -> int:
-        """Number of users."""
-        return len(self.users)
-
-    @property
-    def n_items(self) -> int:
-        """Number of items in the catalogue."""
-        return len(self.items)
-
-    @property
-    def n_ratings(self) -> int:
-        """Number of ratings, or of pairs in implicit feedback."""
-        return len(self.indices)
-
-    @property
-    def is_implicit(self) -> bool:
-        """Whether there are pairs only, without values."""
-        return self.values is None
 
     def to_csr(self) -> "csr_array[Any, tuple[int, int]]":
         """Copy as a SciPy matrix of users by items, with ones for implicit feedback."""
@@ -322,12 +227,7 @@ class Ratings:
             words.append(self.values.view(np.uint32))
         return row_hashes(self.indptr, *words)
 
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """Index of the user of each rating."""
-        return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
-
-    def keep(self, chosen: NDArray[np.bool_]) -> "Ratings":
+    def keep(self, chosen: NDArray[np.bool_]) -> Self:
         """Leave out ratings, but no users and items.
 
         Parameters
@@ -361,54 +261,8 @@ class Ratings:
         The catalogue has 1 item: taken from the data and thereby declared public by the caller.
         """
         origin = "given" if self.catalogue_declared else "taken from the data and thereby declared public"
-        facts = [f"The catalogue has {_count(self.n_items, 'item')}: {origin} by the caller."]
+        facts = [f"The catalogue has {counted(self.n_items, 'item')}: {origin} by the caller."]
         if self.rating_range is not None:
             low, high = self.rating_range
             facts.insert(0, f"Every rating lies between {low:g} and {high:g}: declared by the caller.")
         return [*facts, self.schema] if self.schema else facts
-
-    def __repr__(self) -> str:
-        sizes = f"{_count(self.n_users, 'user')}, {_count(self.n_items, 'item')}"
-        if self.rating_range is None:
-            return f"Ratings({sizes}, {_count(self.n_ratings, 'implicit pair')})"
-        low, high = self.rating_range
-        return f"Ratings({sizes}, {_count(self.n_ratings, 'rating')} from {low:g} to {high:g})"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _are_distinct(ids: NDArray[Any]) -> bool:
-    """Whether no id is there twice. Most ids come in rising order, and need not be sorted to see it."""
-    return bool(np.all(ids[1:] > ids[:-1])) or len(np.unique(ids)) == len(ids)
-
-
-def _check_structure(ratings: Ratings) -> None:
-    """Raise unless the arrays form a sparse matrix without duplicates, and the ratings lie in their range."""
-    indptr, indices, n = ratings.indptr, ratings.indices, len(ratings.indices)
-    types: dict[str, tuple[NDArray[Any] | None, type[np.generic], int]] = {
-        "indptr": (indptr, np.int64, ratings.n_users + 1),
-        "indices": (indices, np.int32, n),
-        "values": (ratings.values, np.float32, n),
-        "timestamps": (ratings.timestamps, np.int64, n),
-    }
-    for name, (array, dtype, length) in types.items():
-        if array is not None and (array.dtype != dtype or array.shape != (length,)):
-            raise InputError(f"{name} must be {np.dtype(dtype)} of length {length:,}, not {array.dtype} {array.shape}")
-    if indptr[0] != 0 or indptr[-1] != n or np.any(indptr[1:] < indptr[:-1]):
-        raise InputError(f"indptr must rise from 0 to the number of entries, {n:,}")
-    if n and (indices.min() < 0 or indices.max() >= ratings.n_items):
-        raise InputError(f"indices must lie between 0 and {ratings.n_items - 1:,}, the last item")
-    rising = indices[1:] > indices[:-1]
-    starts = indptr[1:-1]
-    rising[starts[(starts > 0) & (starts < n)] - 1] = True
-    if not rising.all():
-        raise InputError("indices must strictly increase within each user: an item is out of order or there twice")
-    for name, ids in {"users": ratings.users, "items": ratings.items}.items():
-        if not _are_distinct(ids):
-            raise InputError(f"{name} must all be different: one of them is there twice")
-    if ratings.values is not None and ratings.rating_range is not None and n:
-        low, high = np.float32(ratings.rating_range[0]), np.float32(ratings.rating_range[1])
-        if not (ratings.values.min() >= low and ratings.values.max() <= high):
-            raise InputError(f"values must lie in the rating range {ratings.rating_range}")

@@ -1,16 +1,16 @@
-"""Read ratings from files."""
+"""Read ratings from files. What takes long to import is imported when a file is read."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import Any, get_args
 
 from numpy.typing import ArrayLike
 
-from dpals.data.ratings import OnBadRows, Ratings
+from dpals.data.bad_rows import BadRows, OnBadRows
+from dpals.data.columns import ColumnOptions, IdOption
+from dpals.data.rating_range import Range
+from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-
-if TYPE_CHECKING:
-    from dpals.data.files import Ids
 
 
 def read_ratings(
@@ -25,7 +25,7 @@ def read_ratings(
     implicit: bool = False,
     columns: Sequence[str] | None = None,
     separator: str | None = None,
-    ids: "Ids" = "auto",
+    ids: IdOption = "auto",
     on_bad_rows: OnBadRows = "error",
     on_unknown_items: OnBadRows | None = None,
 ) -> Ratings:
@@ -57,7 +57,7 @@ def read_ratings(
     columns
         Names of all columns of a text file without a header line, in order: ``["user", "item", "rating"]``.
     separator
-        What is between the columns of a text file. By default the header line tells; without one it is a tab in
+        What is between the columns of a text file. By default the header line shows it; without one it is a tab in
         ``.tsv`` files, and a comma.
     ids
         What the ids are. "auto" takes them as the schema of a Parquet file says; in a text file they are text, without
@@ -88,17 +88,43 @@ def read_ratings(
     >>> print(ratings.report)
     3 rows read, 1 repeated for the same user and item
     """
-    from dpals.data.columns import Wanted
-    from dpals.data.files import Ids, read_file
-    from dpals.data.sources import BadRows
-
-    if ids not in get_args(Ids):
+    if ids not in get_args(IdOption):
         raise InputError(f'ids must be "auto", "integer" or "string", not {ids!r}')
     return read_file(
         Path(path),
-        Wanted(user, item, rating, timestamp, implicit, columns=columns, separator=separator),
+        ColumnOptions(user, item, rating, timestamp, implicit, columns=columns, separator=separator),
         rating_range=rating_range,
         catalogue=catalogue,
         bad=BadRows(on_bad_rows, on_unknown_items),
         ids=ids,
     )
+
+
+def read_file(
+    path: Path,
+    options: ColumnOptions,
+    *,
+    rating_range: Range | None,
+    catalogue: Any,
+    bad: BadRows,
+    ids: IdOption = "auto",
+    user_ids: IdOption = "auto",
+) -> Ratings:
+    """Do the work of `dpals.read_ratings`. User ids may be of another type than item ids."""
+    from dpals.data.build import build, refuse_if_no_rows
+    from dpals.data.file_changes import refuse_changes
+    from dpals.data.file_format import open_table
+
+    with refuse_changes(path):
+        source, id_type = open_table(path, options, ids)
+        ratings = build(
+            Ratings,
+            source,
+            rating_range=rating_range,
+            catalogue=catalogue,
+            bad=bad,
+            ids=id_type,
+            user_ids=None if user_ids == "auto" else user_ids,
+        )
+    refuse_if_no_rows(source.name, ratings.report)
+    return ratings

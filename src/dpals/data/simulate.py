@@ -15,8 +15,8 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
+from dpals.data.film_titles import film_titles
 from dpals.data.ratings import Ratings
-from dpals.data.titles import film_titles
 from dpals.errors import InputError
 from dpals.kernels.threads import single_threaded_blas
 

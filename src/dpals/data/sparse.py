@@ -1,17 +1,16 @@
 """Ratings from a SciPy sparse matrix."""
 
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, issparse
 
-from dpals.data.build import Range, assemble, checked_range
+from dpals.data.deduplicate import sort_and_deduplicate
 from dpals.data.ids import id_array
-from dpals.data.ratings import Ratings
+from dpals.data.rating_arrays import SomeRatings
+from dpals.data.rating_range import Range, checked_range
 from dpals.errors import InputError
-
-SomeRatings = TypeVar("SomeRatings", bound=Ratings)
 
 
 def from_sparse(
@@ -38,7 +37,7 @@ def from_sparse(
             )
         columns["rating"] = values
     n_users, n_items = entries.shape
-    return assemble(
+    return sort_and_deduplicate(
         kind,
         columns,
         users=_ids(users, "users", n_users, entries.shape),

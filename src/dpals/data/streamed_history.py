@@ -1,8 +1,8 @@
-"""A history that may be larger than memory, in parts of whole users.
+"""A history that may be larger than memory, read as a stream of parts, each of whole users.
 
-Rows come in any order. They are read in pieces of bounded size. Each piece is sorted by user and put aside in a
-temporary file; then the files are merged, a stretch of each at a time. So users come out in the order of their ids,
-each with all their rows, as `dpals.read_ratings` would have sorted them. A history of one piece needs no files.
+Rows come in any order. They are read in pieces of bounded size, which an external sort brings into the order of users.
+So users come out in the order of their ids, each with all their rows, as `dpals.read_ratings` would have sorted them. A
+history of one piece needs no temporary file.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,14 +15,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dpals.data.build import Range, assemble, gather, refuse_if_all_dropped
-from dpals.data.columns import Columns, Wanted
-from dpals.data.external_sort import Runs
-from dpals.data.files import Ids, open_table, refuse_if_no_rows, undisturbed
-from dpals.data.id_encoder import IdMeaning
+from dpals.data.bad_rows import BadRows
+from dpals.data.build import build_even_if_empty, refuse_if_all_dropped, refuse_if_no_rows
+from dpals.data.columns import ColumnOptions, Columns, IdOption, IdType
+from dpals.data.deduplicate import sort_and_deduplicate
+from dpals.data.external_sort import ExternalSort
+from dpals.data.file_changes import refuse_changes
+from dpals.data.file_format import open_table
 from dpals.data.ids import is_text, to_array, to_series
-from dpals.data.ratings import Ratings, ReadingReport
-from dpals.data.sources import BadRows, Batch, Source
+from dpals.data.rating_range import Range
+from dpals.data.ratings import Ratings
+from dpals.data.reading_report import ReadingReport
+from dpals.data.sources import Batch, Source
 from dpals.errors import InputError
 
 ROWS_AT_ONCE = 1 << 21
@@ -32,24 +36,24 @@ _LARGEST = np.iinfo(np.int64).max
 
 
 @contextmanager
-def history_parts(
+def stream_history(
     path: Path,
-    wanted: Wanted,
+    options: ColumnOptions,
     *,
     rating_range: Range | None,
     catalogue: NDArray[Any],
     bad: BadRows,
-    user_ids: Ids = "auto",
+    user_ids: IdOption = "auto",
     only: Sequence[str] = (),
     rows_at_once: int = ROWS_AT_ONCE,
     folder: Path | None = None,
     progress: Callable[[int], object] = lambda _: None,
-) -> Iterator["HistoryParts"]:
-    """Read a history and give its users in parts, for as long as the block lasts.
+) -> Iterator["StreamedHistory"]:
+    """Read a history and give its users in parts, while the block runs.
 
     Parameters
     ----------
-    path, wanted, rating_range, catalogue, bad, user_ids
+    path, options, rating_range, catalogue, bad, user_ids
         As in `read_file`.
     only
         Ids of the users to keep, as text; all by default. InputError where one of them is not in the history.
@@ -58,7 +62,7 @@ def history_parts(
     folder
         Where a temporary file without a name goes; the system's folder for such files by default.
     progress
-        Is told how many rows have been read, whenever some have.
+        Called with the number of rows read, whenever there are more.
 
     Examples
     --------
@@ -68,25 +72,25 @@ def history_parts(
     ...     _ = file.write_text("user,item\\nbob,tea\\nann,rum\\nbob,rum\\ncid,ale\\n")
     ...     known = np.array(["rum", "tea"], np.dtypes.StringDType())
     ...     facts = {"rating_range": None, "catalogue": known, "bad": BadRows("error", "drop")}
-    ...     with history_parts(file, Wanted(), **facts, rows_at_once=2) as parts:
-    ...         [(part.users.tolist(), part.n_ratings) for part in parts]
+    ...     with stream_history(file, ColumnOptions(), **facts, rows_at_once=2) as history:
+    ...         [(part.users.tolist(), part.n_ratings) for part in history]
     [(['ann'], 1), (['bob', 'cid'], 2)]
     """
-    with Runs(folder, rows_at_once) as runs:
-        with undisturbed(path):
-            source, ids = open_table(path, wanted)
-            meanings = ids, ids if user_ids == "auto" else user_ids
-            parts = HistoryParts(source, meanings, rating_range, catalogue, bad, only, runs)
-            parts.read(rows_at_once, progress)
-        refuse_if_no_rows(path, parts.report)
-        if parts.user_type is None:
-            refuse_if_all_dropped(source.name, parts.report)
-        parts.check_only()
-        yield parts
+    with ExternalSort(folder, rows_at_once) as external_sort:
+        with refuse_changes(path):
+            source, ids = open_table(path, options)
+            id_types = ids, ids if user_ids == "auto" else user_ids
+            history = StreamedHistory(source, id_types, rating_range, catalogue, bad, only, external_sort)
+            history.read(rows_at_once, progress)
+        refuse_if_no_rows(source.name, history.report)
+        if history.user_type is None:
+            refuse_if_all_dropped(source.name, history.report)
+        history.check_only()
+        yield history
 
 
-class HistoryParts:
-    """Ratings of some users at a time, in the order of their ids. Made by `history_parts`."""
+class StreamedHistory:
+    """Ratings of some users at a time, in the order of their ids. Made by `stream_history`."""
 
     user_type: type[pl.DataType] | None = None
     """What user ids are, once a row has been seen: text, or integers of 64 bits with or without a sign."""
@@ -94,12 +98,12 @@ class HistoryParts:
     def __init__(
         self,
         source: Source,
-        ids: tuple[IdMeaning, IdMeaning],
+        ids: tuple[IdType, IdType],
         rating_range: Range | None,
         catalogue: NDArray[Any],
         bad: BadRows,
         only: Sequence[str],
-        runs: Runs,
+        external_sort: ExternalSort,
     ) -> None:
         self.columns: Columns = source.columns
         self._source = source
@@ -107,7 +111,7 @@ class HistoryParts:
         self._range = rating_range
         self._catalogue = catalogue
         self._bad = bad
-        self._runs = runs
+        self._sort = external_sort
         self._missing = dict.fromkeys(only)
         self._only = only
         self._lowest, self._highest = 0, 0
@@ -116,7 +120,7 @@ class HistoryParts:
     @property
     def n_rows(self) -> int:
         """Rows that all parts have together."""
-        return self._runs.n_rows
+        return self._sort.n_rows
 
     @property
     def report(self) -> ReadingReport:
@@ -125,17 +129,16 @@ class HistoryParts:
         return ReadingReport(self._rows_used + dropped.total(), self._duplicates, dict(dropped))
 
     def __iter__(self) -> Iterator[Ratings]:
-        for rows in self._runs.merged(self.user_type or pl.Int64):
+        for rows in self._sort.merged(self.user_type or pl.Int64):
             yield self._ratings(rows)
 
     def read(self, rows_at_once: int, progress: Callable[[int], object]) -> None:
         """Take in the whole source."""
-        batches = _cut(self._source.batches(self._bad), rows_at_once)
+        batches = _limit_batches(self._source.batches(self._bad), rows_at_once)
         for first in batches:
-            piece = _Piece(self._source.name, self.columns, chain([first], batches), rows_at_once)
-            ratings = gather(
+            ratings = build_even_if_empty(
                 Ratings,
-                piece,
+                _BoundedSource(self._source.name, self.columns, chain([first], batches), rows_at_once),
                 rating_range=self._range,
                 catalogue=self._catalogue,
                 bad=self._bad,
@@ -144,7 +147,7 @@ class HistoryParts:
             )
             if ratings.n_users:
                 self._check_types(ratings.users)
-                self._runs.add(self._wanted(_rows(ratings)), self.user_type or pl.Int64)
+                self._sort.add(self._chosen(_rows(ratings)), self.user_type or pl.Int64)
             self._rows_used += ratings.report.rows_read - sum(ratings.report.rows_dropped.values())
             self._duplicates += ratings.report.duplicates_replaced
             progress(self.report.rows_read)
@@ -168,7 +171,7 @@ class HistoryParts:
                 "fit in 64 bits. Make them text"
             )
 
-    def _wanted(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _chosen(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows of the users that were asked for."""
         if not self._only:
             return rows
@@ -187,7 +190,7 @@ class HistoryParts:
         """Ratings of rows that are sorted by user."""
         users = to_array(rows["user"].unique(maintain_order=True))
         known = rows.with_columns(user=pl.col("user").rle_id().cast(pl.Int32)).filter(pl.col("item") != _NO_ITEM)
-        ratings = assemble(
+        ratings = sort_and_deduplicate(
             Ratings,
             {role: known[role].to_numpy() for role in known.columns},
             users=users.astype(np.uint64) if self.user_type is pl.UInt64 else users,
@@ -200,8 +203,8 @@ class HistoryParts:
         return ratings
 
 
-class _Piece:
-    """As many batches of a source as have about the given number of rows: a source of its own."""
+class _BoundedSource:
+    """The next batches of a source, until they have about the given number of rows."""
 
     def __init__(self, name: str, columns: Columns, batches: Iterator[Batch], n_rows: int) -> None:
         self.name, self.columns, self.schema = name, columns, ""
@@ -216,7 +219,7 @@ class _Piece:
                 return
 
 
-def _cut(batches: Iterator[Batch], at_most: int) -> Iterator[Batch]:
+def _limit_batches(batches: Iterator[Batch], at_most: int) -> Iterator[Batch]:
     """The same rows in batches that are not too large."""
     for batch in batches:
         for start in range(0, batch.frame.height, at_most):

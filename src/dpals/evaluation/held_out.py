@@ -34,8 +34,8 @@ class Evaluation:
 def evaluate(model: FactorModel, history: Ratings, test: Ratings, k: int = 20) -> Evaluation:
     """Predict the ratings of `test` from `history`, and recommend k items that are not in the history.
 
-    Both have the catalogue of the model. Users who have no history are predicted as newcomers. What a user has in
-    `test` is what should be recommended, however it was rated.
+    Both have the catalogue of the model. Users without a history are treated as newcomers. Every item that a user has
+    in `test` counts as one to recommend, whatever its rating.
 
     Examples
     --------

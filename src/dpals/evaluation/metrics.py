@@ -37,7 +37,7 @@ def recall_at_k(recommended: ArrayLike, targets: Ratings, k: int = 20, *, by_ind
     ----------
     recommended
         Ids of items, best first, with one row per user of `targets`: the first result of `FactorModel.recommend`.
-        To follow the paper, recommend from the users' queries and exclude what is in them (`exclude_seen`, the
+        To follow the paper, recommend from the users' histories and exclude what is in them (`exclude_seen`, the
         default). An id that is not in the catalogue is a place left empty.
     targets
         What the users turned out to want; values play no part.

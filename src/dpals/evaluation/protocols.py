@@ -29,7 +29,7 @@ def split(name: str, ratings: "Ratings", seed: int = 0) -> "UserSplit":
     The paper counts the 20,108 items that are left in its own draw. The others are split by ratings: 98 % for training
     and 1 % each for validation and testing of "ml-10m-top400", 80 % and 10 % each of the others, where the paper has
     no "ml-1m" and "ml-100k". Here everyone is trained on, so what is known about the users to test on, their
-    ``query``, is the training part.
+    ``history``, is the training part.
 
     Examples
     --------
@@ -38,10 +38,10 @@ def split(name: str, ratings: "Ratings", seed: int = 0) -> "UserSplit":
     >>> parts = dpals.datasets.split("ml-10m", ratings)
     >>> parts.train
     Ratings(500 users, 100 items, 9,945 ratings from 0.5 to 5)
-    >>> parts.test.query is parts.train
+    >>> parts.test.history is parts.train
     True
     >>> by_users = dpals.datasets.split("ml-20m", ratings)
-    >>> by_users.train.n_users, by_users.validation.query.n_users, by_users.test.target.n_users
+    >>> by_users.train.n_users, by_users.validation.history.n_users, by_users.test.target.n_users
     (427, 36, 37)
     """
     from dpals.evaluation.splits import HeldOutUsers, UserSplit, split_entries, split_users

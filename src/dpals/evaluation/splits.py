@@ -45,7 +45,7 @@ def split_entries(
 class HeldOutUsers:
     """Users to test on: what is known about them, and what is to be found out."""
 
-    query: Ratings
+    history: Ratings
     """What the model may see of them."""
     target: Ratings
     """What it should recommend: other items of the same users, in the same order of users and items."""
@@ -69,7 +69,7 @@ def split_users(
     train_items_only: bool = False,
     seed: int = 0,
 ) -> UserSplit:
-    """Hold out users at random and split what is known about each into a query and a target.
+    """Hold out users at random and split what is known about each into a history and a target.
 
     The protocol of Liang et al. (2018), which the paper follows for MovieLens 20M with 20,000 users held out, half
     for validation and half for testing.
@@ -84,17 +84,17 @@ def split_users(
         The part of each held-out user's ratings that is the target, rounded down, drawn at random. A user with
         few ratings may have none there, and then does not count for the metrics.
     train_items_only
-        Leave out items that no user in the training part has, as Liang et al. did, before queries and targets are
-        split. The catalogue is then taken from the data, and says so.
+        Leave out items that no user in the training part has, as Liang et al. did, before histories and targets
+        are split. The catalogue is then taken from the data, and says so.
 
     Examples
     --------
     >>> import dpals
     >>> ratings = dpals.simulate.movielens_like(n_users=500, n_items=100, mean_ratings=25, seed=1)
     >>> split = split_users(ratings, held_out=200)
-    >>> split.train.n_users, split.validation.query.n_users, split.test.target.n_users
+    >>> split.train.n_users, split.validation.history.n_users, split.test.target.n_users
     (300, 100, 100)
-    >>> held_out = split.test.query.n_ratings + split.test.target.n_ratings
+    >>> held_out = split.test.history.n_ratings + split.test.target.n_ratings
     >>> round(split.test.target.n_ratings / held_out, 1)
     0.2
     """
@@ -113,18 +113,18 @@ def split_users(
         ratings = keep_items(ratings, np.bincount(trained.indices, minlength=ratings.n_items) > 0)
     return UserSplit(
         train=keep_users(ratings, place >= held_out),
-        validation=_query_and_target(keep_users(ratings, place < n_validation), target_share, seed),
-        test=_query_and_target(keep_users(ratings, (place >= n_validation) & (place < held_out)), target_share, seed),
+        validation=_history_and_target(keep_users(ratings, place < n_validation), target_share, seed),
+        test=_history_and_target(keep_users(ratings, (place >= n_validation) & (place < held_out)), target_share, seed),
     )
 
 
-def _query_and_target(ratings: Ratings, share: float, seed: int) -> HeldOutUsers:
+def _history_and_target(ratings: Ratings, share: float, seed: int) -> HeldOutUsers:
     users, items = ratings.user_hashes()[ratings.rows], id_hashes(ratings.items)[ratings.indices]
     order = np.lexsort((hashed_uniform(seed, users, items, _DRAW_OF_TARGETS), ratings.rows))
     place = np.empty(ratings.n_ratings, np.int64)
     place[order] = np.arange(ratings.n_ratings) - ratings.indptr[ratings.rows]
     is_target = place < _rounded_down(np.diff(ratings.indptr) * share)[ratings.rows]
-    return HeldOutUsers(query=ratings.keep(~is_target), target=ratings.keep(is_target))
+    return HeldOutUsers(history=ratings.keep(~is_target), target=ratings.keep(is_target))
 
 
 def liked(ratings: Ratings, threshold: float = 4.0, min_items: int = 5) -> Ratings:

@@ -130,11 +130,11 @@ def synthetic_split(n_users: int, seed: int, n_items: int = 1000) -> Split:
 
 
 def _rmse(method: Estimator, test: HeldOutUsers) -> float:
-    return rmse(method.predict(test.query, *pairs(test.target)), np.asarray(test.target.values))
+    return rmse(method.predict(test.history, *pairs(test.target)), np.asarray(test.target.values))
 
 
 def _recall(method: Estimator, test: HeldOutUsers) -> float:
-    return recall_at_k(method.recommend(test.query, 20)[0], test.target)
+    return recall_at_k(method.recommend(test.history, 20)[0], test.target)
 
 
 def method_cell(

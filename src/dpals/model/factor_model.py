@@ -8,8 +8,8 @@ from typing import Any, Literal, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpals.data.build import checked_range
 from dpals.data.ids import find, id_array, is_text
+from dpals.data.rating_range import checked_range
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.rows import gram_matrix, pair_products, row_norms

@@ -12,13 +12,13 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from dpals.data.bad_rows import UNKNOWN_ITEM, BadRows
 from dpals.data.build import build
-from dpals.data.columns import Wanted
-from dpals.data.files import read_file
+from dpals.data.columns import ColumnOptions
 from dpals.data.frames import FrameSource, is_pandas
 from dpals.data.ids import is_text, positions
 from dpals.data.ratings import Ratings
-from dpals.data.sources import UNKNOWN_ITEM, BadRows
+from dpals.data.read import read_file
 from dpals.errors import InputError
 
 Range = tuple[float, float] | None
@@ -111,12 +111,12 @@ def read_history(
     return ratings
 
 
-def wanted_columns(rating_range: Range, columns: ColumnNames) -> Wanted:
+def wanted_columns(rating_range: Range, columns: ColumnNames) -> ColumnOptions:
     """Which columns of a table a model needs: the ratings, where it has a range for them."""
     if rating_range is None:
         others: ColumnNames = {**columns, "rating": None}
-        return Wanted(**others, implicit=True)
-    return Wanted(**columns, rated=True)
+        return ColumnOptions(**others, implicit=True)
+    return ColumnOptions(**columns, rated=True)
 
 
 def _bad_rows(rating_range: Range) -> BadRows:

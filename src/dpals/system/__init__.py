@@ -1,1 +1,1 @@
-"""Files that are whole or absent, locks, and what people see on a terminal."""
+"""Files that are whole or absent, locks on files, and output to a terminal."""

@@ -1,4 +1,4 @@
-"""Messages, tables and bars by rich, for texts that anybody may have written."""
+"""Messages, tables and progress through rich, safe for texts that anybody may have written."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +29,6 @@ class Console(rich.console.Console):
 
     @contextmanager
     def doing(self, what: str = "...") -> Iterator[Callable[[str], None]]:
-        """Show what is going on, with something that turns, while a block runs; give it what is next."""
+        """Show a spinner and what is being done while the block runs; the function it yields changes the text."""
         with self.status(self.render_str(what)) as shown:
             yield lambda text: shown.update(self.render_str(text))

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and locks on files."""
+"""Files that are whole or absent, and locks on files."""
 
 import errno
 import fcntl
@@ -13,16 +13,15 @@ from typing import IO
 OWNER_ONLY = 0o600
 """Mode of files that nobody but their owner may read."""
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
-"""What file systems without locks answer."""
+"""Errors of file systems that have no locks."""
 
 
 @contextmanager
 def draft(path: Path, mode: int = 0o666) -> Iterator[Path]:
-    """A place beside `path` to write to. What was written there gets its name when the block ends without an error.
+    """A temporary file beside `path` to write to. It replaces `path` when the block ends without an error.
 
-    Until then, and after an error or Ctrl-C, `path` is what it was before. The draft of a process that was killed is
-    removed when the file is written the next time. The file gets the given mode, less the umask, before anything is
-    in it.
+    Until then, and after an error or Ctrl-C, `path` stays as it was. The next draft of the same file removes what a
+    killed process left. The file has the given mode, less the umask, before anything is written to it.
 
     Examples
     --------
@@ -47,7 +46,7 @@ def draft(path: Path, mode: int = 0o666) -> Iterator[Path]:
 
 
 def remove_drafts(folder: Path, names: str) -> None:
-    """Remove drafts that killed processes left, of files whose names match a regular expression.
+    """Remove the drafts that killed processes left of files whose names match a regular expression.
 
     Nothing else is touched: no file with another name, and no draft that a living process holds.
     """
@@ -59,10 +58,10 @@ def remove_drafts(folder: Path, names: str) -> None:
 
 
 def lock(path: Path, mode: int = 0o666, *, wait: bool = False) -> IO[bytes]:
-    """Open a file that belongs to this process until it is closed; BlockingIOError where another process has it.
+    """Open a file and lock it until it is closed; BlockingIOError where another process holds the lock.
 
-    The file is made, with the given mode, where it is not there. It is neither read nor changed, and no link is
-    followed, so whoever may write to the folder cannot turn the lock on another file.
+    A missing file is made with the given mode. The file is neither read nor changed, and no link is followed, so
+    whoever may write to the folder cannot redirect the lock to another file.
     """
     while True:
         try:
@@ -79,7 +78,7 @@ def lock(path: Path, mode: int = 0o666, *, wait: bool = False) -> IO[bytes]:
         except BaseException:
             file.close()
             raise
-        file.close()  # whoever held it has removed it: there is another one, or none, by now
+        file.close()  # its holder has removed it: by now there is another one, or none
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:

@@ -1,4 +1,4 @@
-"""A bar with the time that is left."""
+"""A progress bar with the time that is left."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -6,7 +6,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(what: str, wanted: bool = True) -> Iterator[Callable[[float, float | None], None]]:
-    """Show a bar on standard error, if that is a terminal; give it how much is done, and of how much, if known.
+    """Show a bar on standard error, if that is a terminal.
+
+    The function it yields takes how much is done, and of how much, None if that is unknown.
 
     Examples
     --------

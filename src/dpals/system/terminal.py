@@ -1,4 +1,4 @@
-"""Text for people: what a terminal would obey is shown, and not sent to it."""
+"""Text on a terminal: control characters are shown as codes, and not sent to it."""
 
 import re
 import sys
@@ -7,7 +7,7 @@ from typing import TextIO
 import click
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters but for tabs and ends of lines, what turns the direction of writing, and half characters."""
+"""Control characters except tabs and line ends, overrides of the direction of writing, and surrogates."""
 
 
 def visible(text: str) -> str:

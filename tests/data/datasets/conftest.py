@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dpals.data.datasets import known
-from dpals.data.datasets.known import KNOWN
+import dpals
+from dpals.data.datasets.movielens import DATA_SETS
 
 Answer = Callable[[BaseHTTPRequestHandler, bytes], None]
 
@@ -34,6 +34,24 @@ def write_zip(path: Path, member: str) -> None:
         archive.writestr(member, text_of(member))
 
 
+def expected(name: str) -> dpals.Ratings:
+    users, items, values = zip(*ROWS, strict=True)
+    return dpals.Ratings.from_arrays(
+        users,
+        items,
+        values,
+        timestamps=[978300760] * len(ROWS),
+        rating_range=DATA_SETS[name].archive.rating_range,
+    )
+
+
+def unpack(folder: Path, member: str) -> Path:
+    file = folder / member
+    file.parent.mkdir(parents=True)
+    file.write_text(text_of(member))
+    return file
+
+
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder, which does not exist yet."""
@@ -46,7 +64,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the known data sets that are not changed after reading have the size of the small one."""
     for name in ("ml-100k", "ml-1m", "ml-10m"):
-        monkeypatch.setitem(KNOWN, name, replace(KNOWN[name], **COUNTS))
+        monkeypatch.setitem(DATA_SETS, name, replace(DATA_SETS[name], **COUNTS))
 
 
 class Server(ThreadingHTTPServer):
@@ -100,7 +118,7 @@ def without_range(request: BaseHTTPRequestHandler, body: bytes) -> None:
     whole(request, body)
 
 
-def broken_off(after: int) -> Answer:
+def interrupted(after: int) -> Answer:
     """The connection ends after some bytes."""
 
     def answer(request: BaseHTTPRequestHandler, body: bytes) -> None:
@@ -156,10 +174,10 @@ def _send_head(request: BaseHTTPRequestHandler, body: bytes) -> None:
 @pytest.fixture
 def served(server: Server, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:  # noqa: ARG001
     """The site with the small data set as ml-1m."""
-    data = KNOWN["ml-1m"]
+    data = DATA_SETS["ml-1m"]
     write_zip(tmp_path / "served.zip", data.archive.member)
     server.body = (tmp_path / "served.zip").read_bytes()
     archive = replace(data.archive, size=len(server.body), md5=hashlib.md5(server.body).hexdigest())
-    monkeypatch.setitem(KNOWN, "ml-1m", replace(data, archive=archive))
-    monkeypatch.setattr(known, "SITE", server.url)
+    monkeypatch.setitem(DATA_SETS, "ml-1m", replace(data, archive=archive))
+    monkeypatch.setattr("dpals.data.datasets.archive.SITE", server.url)
     return server

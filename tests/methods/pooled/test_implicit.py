@@ -15,14 +15,14 @@ def split():
 
 
 def recall(method, split):
-    ids, _ = method.fit(split.train).recommend(split.test.query, k=20)
+    ids, _ = method.fit(split.train).recommend(split.test.history, k=20)
     return recall_at_k(ids, split.test.target, k=20)
 
 
 def popularity(split):
     counts = np.bincount(split.train.indices, minlength=split.train.n_items)
     model = dpals.FactorModel(split.train.items, np.zeros((split.train.n_items, 0)), counts / counts.max(), 0.0, 1.0)
-    return recall_at_k(model.recommend(split.test.query, k=20)[0], split.test.target, k=20)
+    return recall_at_k(model.recommend(split.test.history, k=20)[0], split.test.target, k=20)
 
 
 @pytest.mark.parametrize(("epsilon", "gain"), [(1.0, 1.2), (5.0, 1.35)])
@@ -48,7 +48,7 @@ def test_little_budget_gives_popularity(split):
 def test_without_budget_it_says_so_and_stays_finite(split):
     method = dpals.PooledDPALS(1e-4, insecure_seed=1).fit(split.train)
     assert "Nothing could be learned" in method.report_
-    _, scores = method.recommend(split.test.query, k=5)
+    _, scores = method.recommend(split.test.history, k=5)
     assert np.isfinite(scores).all()
 
 
@@ -66,7 +66,7 @@ def test_scores_are_log_odds_and_survive_saving(split, tmp_path):
     method.save(tmp_path / "model")
     loaded = dpals.load(tmp_path / "model")
     assert loaded.log_odds
-    query = split.test.query
+    query = split.test.history
     ids, scores = loaded.recommend(query, k=10)
     assert np.array_equal(ids, method.recommend(query, k=10)[0])
     assert np.allclose(loaded.predict(query, query.users[:50], ids[:50, 0]), scores[:50, 0], atol=1e-4)

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpals.data.datasets.files import cache_folder, find, read
-from dpals.data.datasets.known import look_up
-from dpals.data.datasets.transfer import DownloadError
-from dpals.data.datasets.transfer import download as _download
+from dpals.data.datasets.archive import cache_folder, find, read
+from dpals.data.datasets.download import DownloadError
+from dpals.data.datasets.download import download as _download
+from dpals.data.datasets.movielens import look_up
 from dpals.errors import InputError
 from dpals.evaluation.protocols import split
 from dpals.system.terminal import echo
@@ -54,7 +54,7 @@ def load(name: str, path: str | Path | None = None, *, download: bool = False) -
     InputError
         If it is not there, or is not what it should be.
     DownloadError
-        If the download fails. What has arrived is kept, so that the next attempt can go on from there.
+        If the download fails. What has arrived is kept, so that the next attempt resumes there.
 
     Examples
     --------

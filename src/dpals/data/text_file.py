@@ -1,4 +1,4 @@
-"""Text tables: CSV, TSV, semicolons, MovieLens, plain or gzipped, read in blocks of whole lines."""
+"""Rows from a text file: CSV, TSV, semicolons, MovieLens, plain or gzipped, read in blocks of whole lines."""
 
 import gzip
 import re
@@ -10,13 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from dpals.data.columns import Columns, Wanted
-from dpals.data.id_encoder import IdMeaning
-from dpals.data.ids import BLANKS, Place
-from dpals.data.lines import BYTE_ORDER_MARK, shortened, split_lines
-from dpals.data.numbers import read_ratings_as_text, read_timestamps_as_text
-from dpals.data.sources import BadRows, Batch
+from dpals.data.bad_rows import BadRows, Place
+from dpals.data.cells import BLANKS
+from dpals.data.columns import ColumnOptions, Columns, IdType
+from dpals.data.rating_values import parse_ratings
+from dpals.data.sources import Batch
 from dpals.data.text_format import text_format
+from dpals.data.text_lines import BYTE_ORDER_MARK, shortened, split_lines
+from dpals.data.timestamps import parse_timestamps
 from dpals.errors import InputError
 
 BLOCK_BYTES = 8_000_000
@@ -24,29 +25,29 @@ _MARKS = re.compile(b"^(?:" + BYTE_ORDER_MARK + b")+", re.MULTILINE)
 """Byte order marks before lines. One begins many files, and in a neighbouring file another line is the first."""
 _LINE_ENDS = re.compile(rb"\r+\n")
 _NUMBERS: dict[str, tuple[Callable[[pl.Series], tuple[pl.Series, pl.Series]], str]] = {
-    "rating": (read_ratings_as_text, "number"),
-    "timestamp": (read_timestamps_as_text, "number or date"),
+    "rating": (parse_ratings, "number"),
+    "timestamp": (parse_timestamps, "number or date"),
 }
 
 
 class TextSource:
     """A text table, a file or in a zip archive, ready to be read in batches."""
 
-    def __init__(self, path: Path | zipfile.Path, wanted: Wanted) -> None:
+    def __init__(self, path: Path | zipfile.Path, options: ColumnOptions) -> None:
         self.name = str(path)
         self._path = path
-        self._format = text_format(self.name, self._first_line(), wanted)
-        self.columns = self._find(wanted)
+        self._format = text_format(self.name, self._first_line(), options)
+        self.columns = self._find(options)
         names = self._format.names
         self._position = {role: names.index(name) for role, name in self.columns.used().items()}
         self.schema = self.columns.declared_by(self._format.declared_by, self._format.separator)
-        self.ids: IdMeaning = "integer" if self._format.integer_ids else "string"
+        self.ids: IdType = "integer" if self._format.integer_ids else "string"
 
-    def _find(self, wanted: Wanted) -> Columns:
+    def _find(self, options: ColumnOptions) -> Columns:
         try:
-            return wanted.find(self._format.names, self.name)
+            return options.find(self._format.names, self.name)
         except InputError as problem:
-            if not self._format.has_header or wanted.named():
+            if not self._format.has_header or options.named():
                 raise
             names = ", ".join(
                 f'"{role}"' for role in ("user", "item", "rating", "timestamp")[: len(self._format.names)]

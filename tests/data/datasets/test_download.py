@@ -18,10 +18,10 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from tests.data.datasets.conftest import Server, broken_off, in_pieces, status, stopped_halfway, whole, without_range
+from tests.data.datasets.conftest import Server, in_pieces, interrupted, status, stopped_halfway, whole, without_range
 
-from dpals.data.datasets import transfer
-from dpals.data.datasets.transfer import DownloadError, download
+from dpals.data.datasets import download as downloading
+from dpals.data.datasets.download import DownloadError, download
 
 BODY = random.Random(0).randbytes(1_000_000)
 MD5 = hashlib.md5(BODY).hexdigest()
@@ -30,8 +30,8 @@ MD5 = hashlib.md5(BODY).hexdigest()
 @pytest.fixture(autouse=True)
 def quick(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.body = BODY
-    monkeypatch.setattr(transfer, "PAUSES_SECONDS", (0.01, 0.01, 0.01))
-    monkeypatch.setattr(transfer, "TIMEOUT_SECONDS", 600.0)
+    monkeypatch.setattr(downloading, "PAUSES_SECONDS", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(downloading, "TIMEOUT_SECONDS", 600.0)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_stalled_connection_is_opened_again(server: Server, target: Path, monk
     never, opened = threading.Event(), []
 
     def remembered(*arguments: Any, timeout: float) -> Any:
-        assert timeout == transfer.TIMEOUT_SECONDS
+        assert timeout == downloading.TIMEOUT_SECONDS
         opened.append(urlopen(*arguments, timeout=timeout))
         return opened[-1]
 
@@ -96,7 +96,7 @@ def test_a_stalled_connection_is_opened_again(server: Server, target: Path, monk
         if arrived == len(BODY) // 2:
             opened[0].fp.raw._sock.settimeout(0.01)
 
-    monkeypatch.setattr(transfer, "urlopen", remembered)
+    monkeypatch.setattr(downloading, "urlopen", remembered)
     server.answers = [stopped_halfway(until=never), whole]
     run(server, target, impatient)
     never.set()
@@ -105,7 +105,7 @@ def test_a_stalled_connection_is_opened_again(server: Server, target: Path, monk
 
 
 def test_a_broken_download_goes_on_where_it_stopped(server: Server, target: Path) -> None:
-    server.answers = [broken_off(after=300_000), broken_off(after=0), broken_off(after=1), whole]
+    server.answers = [interrupted(after=300_000), interrupted(after=0), interrupted(after=1), whole]
     reported = run(server, target)
     assert_done(target)
     assert server.ranges == [None, "bytes=300000-", "bytes=300000-", "bytes=300001-"]
@@ -113,8 +113,8 @@ def test_a_broken_download_goes_on_where_it_stopped(server: Server, target: Path
 
 
 def test_progress_is_patient_and_standstill_is_not(server: Server, target: Path) -> None:
-    server.answers = [*[broken_off(after=1_000)] * 10, broken_off(after=0)]
-    with pytest.raises(DownloadError, match=r"the connection broke off, 3 times in a row\. What has arrived is kept"):
+    server.answers = [*[interrupted(after=1_000)] * 10, interrupted(after=0)]
+    with pytest.raises(DownloadError, match=r"connection was interrupted, 3 times in a row\. What has arrived is kept"):
         run(server, target)
     assert part_of(target).read_bytes() == BODY[:10_000]
     assert len(server.ranges) == 13
@@ -135,7 +135,7 @@ def test_a_complete_part_needs_no_connection(server: Server, target: Path) -> No
 
 
 def test_a_server_may_ignore_the_range(server: Server, target: Path) -> None:
-    server.answers = [broken_off(after=300_000), without_range]
+    server.answers = [interrupted(after=300_000), without_range]
     run(server, target)
     assert_done(target)
     assert server.ranges == [None, "bytes=300000-"]
@@ -198,7 +198,7 @@ def test_an_invalid_certificate_is_never_accepted(
         problem.verify_message = "certificate has expired"
         raise URLError(problem)
 
-    monkeypatch.setattr(transfer, "urlopen", refuse)
+    monkeypatch.setattr(downloading, "urlopen", refuse)
     with pytest.raises(DownloadError, match=r"is not valid \(certificate has expired\)"):
         run(server, target)
 
@@ -244,9 +244,9 @@ def test_a_link_is_not_followed(name: str, server: Server, target: Path, tmp_pat
 
 def start_process(server: Server, target: Path) -> subprocess.Popen[str]:
     code = (
-        "import sys; from pathlib import Path; from dpals.data.datasets import transfer\n"
-        "transfer.TIMEOUT_SECONDS = 600\n"
-        "transfer.download(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], id)"
+        "import sys; from pathlib import Path; from dpals.data.datasets import download\n"
+        "download.TIMEOUT_SECONDS = 600\n"
+        "download.download(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], id)"
     )
     arguments = [server.url, str(target), str(len(BODY)), MD5]
     return subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True)

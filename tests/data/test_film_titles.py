@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import dpals
-from dpals.data.titles import KINDS, film_titles
+from dpals.data.film_titles import KINDS, film_titles
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (5, 1), (5, 0), (30_000, 48)])

@@ -1,40 +1,19 @@
-"""The data sets that are known by name: where they come from, and what must be in them."""
+"""The MovieLens data sets by name: which archive each comes from, what is made of it, and what must be in it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpals.data.datasets.archive import Archive
 from dpals.errors import InputError
 
 if TYPE_CHECKING:
     from dpals.data.ratings import Ratings
 
-SITE = "https://files.grouplens.org/datasets/movielens"
-
 
 @dataclass(frozen=True)
-class Archive:
-    """A zip archive on the MovieLens site."""
-
-    name: str
-    size: int
-    """In bytes."""
-    md5: str
-    """As published beside the archive."""
-    member: str
-    """The file with the ratings; nothing else in the archive is read."""
-    rating_range: tuple[float, float]
-    """Lowest and highest possible rating, by the documentation of the data."""
-
-    @property
-    def url(self) -> str:
-        """Where it can be downloaded."""
-        return f"{SITE}/{self.name}.zip"
-
-
-@dataclass(frozen=True)
-class Known:
+class DataSet:
     """A data set: an archive, what is made of its ratings, and how many there must then be."""
 
     name: str
@@ -85,20 +64,20 @@ _10M = Archive("ml-10m", 65_566_137, "ce571fd55effeba0271552578f2648bd", "ml-10M
 _20M = Archive("ml-20m", 198_702_078, "cd245b17a1ae2cc31bb14903e1204af3", "ml-20m/ratings.csv", _HALF_STARS)
 
 # Of MovieLens 20M the paper counts 20,108 items: those that its training users liked. That is after the split.
-KNOWN = {
-    known.name: known
-    for known in (
-        Known("ml-100k", _100K, users=943, items=1_682, ratings=100_000),
-        Known("ml-1m", _1M, users=6_040, items=3_706, ratings=1_000_209),
-        Known("ml-10m", _10M, users=69_878, items=10_677, ratings=10_000_054),
-        Known("ml-10m-top400", _10M, 69_692, 400, ratings=4_490_000, ratings_rounded_to=10_000, prepare=_top400),
-        Known("ml-20m", _20M, users=136_677, items=20_720, ratings=9_990_682, prepare=_liked),
+DATA_SETS = {
+    data_set.name: data_set
+    for data_set in (
+        DataSet("ml-100k", _100K, users=943, items=1_682, ratings=100_000),
+        DataSet("ml-1m", _1M, users=6_040, items=3_706, ratings=1_000_209),
+        DataSet("ml-10m", _10M, users=69_878, items=10_677, ratings=10_000_054),
+        DataSet("ml-10m-top400", _10M, 69_692, 400, ratings=4_490_000, ratings_rounded_to=10_000, prepare=_top400),
+        DataSet("ml-20m", _20M, users=136_677, items=20_720, ratings=9_990_682, prepare=_liked),
     )
 }
 
 
-def look_up(name: str) -> Known:
+def look_up(name: str) -> DataSet:
     """The data set of this name."""
-    if name not in KNOWN:
-        raise InputError(f"no data set is called {name!r}. Known are {', '.join(KNOWN)}")
-    return KNOWN[name]
+    if name not in DATA_SETS:
+        raise InputError(f"no data set is called {name!r}. Known are {', '.join(DATA_SETS)}")
+    return DATA_SETS[name]

@@ -23,7 +23,7 @@ ADJECTIVES = (
 
 
 def film_titles(factors: NDArray[np.floating]) -> list[str]:
-    """A title for each row, no two the same; the kind tells in which of the first four columns it is far from zero.
+    """A title for each row, no two the same; the kind says which of the first four columns is farthest from zero.
 
     Examples
     --------

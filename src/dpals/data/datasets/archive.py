@@ -1,15 +1,39 @@
-"""Finding and reading the files of a data set: unpacked, or inside the official archive."""
+"""The archive of a data set: where it comes from, where it is on this machine, and how its ratings are read."""
 
 import os
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpals.data.datasets.known import Archive
+from dpals.data.bad_rows import BadRows
+from dpals.data.columns import ColumnOptions
 from dpals.errors import InputError
 
 if TYPE_CHECKING:
     from dpals.data.ratings import Ratings
+
+SITE = "https://files.grouplens.org/datasets/movielens"
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A zip archive on the MovieLens site."""
+
+    name: str
+    size: int
+    """In bytes."""
+    md5: str
+    """As published beside the archive."""
+    member: str
+    """The file with the ratings; nothing else in the archive is read."""
+    rating_range: tuple[float, float]
+    """Lowest and highest possible rating, by the documentation of the data."""
+
+    @property
+    def url(self) -> str:
+        """Where it can be downloaded."""
+        return f"{SITE}/{self.name}.zip"
 
 
 def cache_folder() -> Path:
@@ -39,16 +63,14 @@ def read(archive: Archive, file: Path) -> "Ratings":
         return read_ratings(file, rating_range=archive.rating_range, ids="integer")
 
     from dpals.data.build import build
-    from dpals.data.columns import Wanted
     from dpals.data.ratings import Ratings
-    from dpals.data.sources import BadRows
-    from dpals.data.text import TextSource
+    from dpals.data.text_file import TextSource
 
     try:
         with zipfile.ZipFile(file) as opened:
             if archive.member not in opened.namelist():
                 raise InputError(f"{file}: there is no {archive.member} in it. Is this {archive.name}.zip?")
-            source = TextSource(zipfile.Path(opened, archive.member), Wanted())
+            source = TextSource(zipfile.Path(opened, archive.member), ColumnOptions())
             return build(
                 Ratings,
                 source,

@@ -7,8 +7,7 @@ from itertools import compress
 import numpy as np
 import polars as pl
 
-from dpals.data.ids import Place
-from dpals.data.sources import BadRows
+from dpals.data.bad_rows import BadRows, Place
 from dpals.errors import InputError
 
 DOUBLE_COLON = "::"
@@ -50,7 +49,7 @@ def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: 
     lines: list[bytes] = []
     n_lines = block.count(b"\n")
     oddities = [odd for odd in (b"\r", BYTE_ORDER_MARK, _STAND_IN) if odd in block]
-    if not oddities and _all_plain(_joined_again(block, separator), n_fields):
+    if not oddities and _all_plain(_with_one_byte_separator(block, separator), n_fields):
         frame = _split_plain(block, separator, n_fields)
     else:
         mark, lines = separator.encode(), block.split(b"\n")[:-1]
@@ -79,16 +78,16 @@ def shortened(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
-def _joined_again(block: bytes, separator: str) -> tuple[bytes, int]:
+def _with_one_byte_separator(block: bytes, separator: str) -> tuple[bytes, int]:
     """The block with a separator of one byte, and that byte."""
     if separator == DOUBLE_COLON:
         return block.replace(DOUBLE_COLON.encode(), _STAND_IN), _STAND_IN[0]
     return block, ord(separator)
 
 
-def _all_plain(joined: tuple[bytes, int], n_fields: int) -> bool:
+def _all_plain(block_and_separator: tuple[bytes, int], n_fields: int) -> bool:
     """Whether each line has the right number of separators: every so many marks, one ends a line."""
-    block, separator = joined
+    block, separator = block_and_separator
     text = np.frombuffer(block, np.uint8)
     is_end = text[(text == separator) | (text == ord("\n"))] == ord("\n")
     ends = is_end[n_fields - 1 :: n_fields]
@@ -100,7 +99,7 @@ def _split_plain(block: bytes, separator: str, n_fields: int) -> pl.DataFrame:
     schema = {str(at): pl.String for at in range(n_fields)}
     if not block:
         return pl.DataFrame(schema=schema | {"line": pl.Int64})
-    joined, byte = _joined_again(block, separator)
+    joined, byte = _with_one_byte_separator(block, separator)
     frame = pl.read_csv(joined, has_header=False, separator=chr(byte), quote_char=None, schema=schema)
     assert frame.height == block.count(b"\n")
     return frame.with_columns(line=pl.Series(np.arange(frame.height)))
@@ -143,7 +142,7 @@ def _quoted_fields(lines: list[tuple[int, str]], separator: str, place: Place) -
         try:
             fields = next(reader)
             if reader.line_num != count:
-                raise csv.Error("a field goes on in the next line")
+                raise csv.Error("a field continues in the next line")
         except csv.Error as error:
             raise InputError(
                 f"{place(at)}: broken quotes ({error}) in {shortened(text)}. A quoted field ends on its own line, "

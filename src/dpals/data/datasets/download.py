@@ -1,4 +1,4 @@
-"""Downloading a large file of known size and checksum, which may take several connections and several runs."""
+"""Download a large file of known size and checksum, over several connections and several runs if need be."""
 
 import errno
 import hashlib
@@ -29,29 +29,29 @@ class DownloadError(RuntimeError):
 def download(url: str, target: Path, size: int, md5: str, progress: Callable[[int], object]) -> None:
     """Download a file, unless it is there.
 
-    What has arrived is kept in ``target.part``, and a later run goes on from there. The target itself appears only
+    What has arrived is kept in ``target.part``, and a later run resumes there. The target itself appears only
     when it is complete and its checksum is right. Of several processes one downloads and the others wait for it.
 
     Parameters
     ----------
     progress
-        Is told how many bytes have arrived, whenever some have.
+        Called with the number of bytes that have arrived, whenever there are more.
 
     Raises
     ------
     DownloadError
-        If it does not work out.
+        If the download fails.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.part")
-    with _alone(target):
+    with _only_process(target):
         if target.exists():
             return
         resumed = _size(part) > 0
-        _complete(url, part, size, progress)
+        _download_rest(url, part, size, progress)
         if resumed and _md5(part) != md5:  # what an earlier run left was not of this file
             part.unlink()
-            _complete(url, part, size, progress)
+            _download_rest(url, part, size, progress)
         if _md5(part) != md5:
             part.unlink()
             raise DownloadError(
@@ -62,7 +62,7 @@ def download(url: str, target: Path, size: int, md5: str, progress: Callable[[in
 
 
 @contextmanager
-def _alone(target: Path) -> Iterator[None]:
+def _only_process(target: Path) -> Iterator[None]:
     """Wait until no other process downloads to the target, and keep others out."""
     path = target.with_name(f"{target.name}.lock")
     try:
@@ -75,8 +75,8 @@ def _alone(target: Path) -> Iterator[None]:
         path.unlink(missing_ok=True)  # the target is there now, so nobody needs the lock any more
 
 
-def _complete(url: str, part: Path, size: int, progress: Callable[[int], object]) -> None:
-    """Add to the part until it has the full size, over several connections if need be."""
+def _download_rest(url: str, part: Path, size: int, progress: Callable[[int], object]) -> None:
+    """Download the rest of a file that has arrived in part, over several connections if need be."""
     failures, furthest = 0, _size(part)
     while (start := _size(part)) < size:
         _check_space(part, size - start)
@@ -87,13 +87,13 @@ def _complete(url: str, part: Path, size: int, progress: Callable[[int], object]
                 problem.close()
                 part.unlink()
                 continue
-            _give_up_if_hopeless(url, problem)
+            _raise_if_permanent(url, problem)
             failures = 0 if _size(part) > furthest else failures + 1
             furthest = max(furthest, _size(part))
             if failures == len(PAUSES_SECONDS):
                 raise DownloadError(
                     f"{url}: {_reason(problem)}, {failures} times in a row. What has arrived is kept: try again later "
-                    "to go on from there, or get the file in another way and give its path"
+                    "to resume, or get the file in another way and give its path"
                 ) from problem
             time.sleep(PAUSES_SECONDS[failures])
         except OSError as problem:
@@ -103,7 +103,7 @@ def _complete(url: str, part: Path, size: int, progress: Callable[[int], object]
 
 
 def _receive(url: str, part: Path, start: int, size: int, progress: Callable[[int], object]) -> None:
-    """Add to the part what one connection brings."""
+    """Append to the part what one connection delivers."""
     headers = {"User-Agent": "dpals"} | ({"Range": f"bytes={start}-"} if start else {})
     request = Request(url, headers=headers)
     with urlopen(request, timeout=TIMEOUT_SECONDS) as response, open(part, "ab", opener=_no_link) as file:
@@ -117,7 +117,7 @@ def _receive(url: str, part: Path, start: int, size: int, progress: Callable[[in
         file.flush()
         os.fsync(file.fileno())
     if arrived < size:
-        raise ConnectionError("the connection broke off")
+        raise ConnectionError("the connection was interrupted")
 
 
 def _no_link(path: str, flags: int) -> int:
@@ -134,8 +134,8 @@ def _check_size(url: str, response: HTTPResponse, size: int) -> None:
         )
 
 
-def _give_up_if_hopeless(url: str, problem: Exception) -> None:
-    """Raise if it is of no use to try again."""
+def _raise_if_permanent(url: str, problem: Exception) -> None:
+    """Raise where another attempt would fail in the same way."""
     if isinstance(problem, HTTPError):
         problem.close()
         if problem.code not in _SERVER_IS_BUSY:

@@ -1,0 +1,142 @@
+"""The arrays of Ratings: a sparse matrix of users by items with its ids, checked once and never changed."""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.data.rating_range import Range
+from dpals.data.reading_report import ReadingReport
+from dpals.errors import InputError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RatingArrays:
+    """What `Ratings` hold. Whatever builds ratings knows these arrays alone.
+
+    The constructor checks the arrays, takes them over and makes them read-only.
+
+    Examples
+    --------
+    >>> RatingArrays(
+    ...     indptr=np.array([0, 1]), indices=np.array([2], np.int32), values=None, timestamps=None,
+    ...     users=np.array([7]), items=np.array([10, 20]), rating_range=None, catalogue_declared=True,
+    ...     report=ReadingReport(1),
+    ... )
+    Traceback (most recent call last):
+    dpals.errors.InputError: indices must lie between 0 and 1, the last item
+    """
+
+    indptr: NDArray[np.int64]
+    """User u has the entries ``indptr[u]:indptr[u + 1]`` of the next three arrays."""
+    indices: NDArray[np.int32]
+    """Index of the item, strictly increasing within a user: nobody rates an item twice."""
+    values: NDArray[np.float32] | None
+    """The ratings in single precision, or None for implicit feedback."""
+    timestamps: NDArray[np.int64] | None
+    """Whole numbers, or None."""
+    users: NDArray[Any]
+    """External ids in the order of the indices: int64 (uint64 if need be) or ``StringDType``."""
+    items: NDArray[Any]
+    """The same for items."""
+    rating_range: Range | None
+    """Lowest and highest possible rating, declared by the caller. None for implicit feedback."""
+    catalogue_declared: bool
+    """Whether the caller gave the list of items. If not, the items in the data are the catalogue, and the caller
+    thereby declares them public."""
+    report: ReadingReport
+    """What became of the rows while reading."""
+    schema: str = ""
+    """What declares which columns there are and what they hold: a public fact for the statement."""
+    anonymous: bool = False
+    """Whether users have no ids of their own: `users` are then row numbers, for look-ups alone."""
+
+    def __post_init__(self) -> None:
+        if (self.values is None) != (self.rating_range is None):
+            raise InputError("values and rating_range go together: give both, or neither for implicit feedback")
+        _check_structure(self)
+        for array in (self.indptr, self.indices, self.values, self.timestamps, self.users, self.items):
+            if array is not None:
+                array.setflags(write=False)
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return len(self.users)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items in the catalogue."""
+        return len(self.items)
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings, or of pairs in implicit feedback."""
+        return len(self.indices)
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether there are pairs only, without values."""
+        return self.values is None
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Index of the user of each rating."""
+        return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
+
+    def __repr__(self) -> str:
+        sizes = f"{counted(self.n_users, 'user')}, {counted(self.n_items, 'item')}"
+        if self.rating_range is None:
+            return f"Ratings({sizes}, {counted(self.n_ratings, 'implicit pair')})"
+        low, high = self.rating_range
+        return f"Ratings({sizes}, {counted(self.n_ratings, 'rating')} from {low:g} to {high:g})"
+
+
+SomeRatings = TypeVar("SomeRatings", bound=RatingArrays)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and a noun in the singular or plural, for messages.
+
+    Examples
+    --------
+    >>> counted(1, "item"), counted(1200, "user")
+    ('1 item', '1,200 users')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _check_structure(ratings: RatingArrays) -> None:
+    """Raise unless the arrays form a sparse matrix without duplicates, and the ratings lie in their range."""
+    indptr, indices, n = ratings.indptr, ratings.indices, len(ratings.indices)
+    types: dict[str, tuple[NDArray[Any] | None, type[np.generic], int]] = {
+        "indptr": (indptr, np.int64, ratings.n_users + 1),
+        "indices": (indices, np.int32, n),
+        "values": (ratings.values, np.float32, n),
+        "timestamps": (ratings.timestamps, np.int64, n),
+    }
+    for name, (array, dtype, length) in types.items():
+        if array is not None and (array.dtype != dtype or array.shape != (length,)):
+            raise InputError(f"{name} must be {np.dtype(dtype)} of length {length:,}, not {array.dtype} {array.shape}")
+    if indptr[0] != 0 or indptr[-1] != n or np.any(indptr[1:] < indptr[:-1]):
+        raise InputError(f"indptr must rise from 0 to the number of entries, {n:,}")
+    if n and (indices.min() < 0 or indices.max() >= ratings.n_items):
+        raise InputError(f"indices must lie between 0 and {ratings.n_items - 1:,}, the last item")
+    rising = indices[1:] > indices[:-1]
+    starts = indptr[1:-1]
+    rising[starts[(starts > 0) & (starts < n)] - 1] = True
+    if not rising.all():
+        raise InputError("indices must strictly increase within each user: an item is out of order or there twice")
+    for name, ids in {"users": ratings.users, "items": ratings.items}.items():
+        if not _are_distinct(ids):
+            raise InputError(f"{name} must all be different: one of them is there twice")
+    if ratings.values is not None and ratings.rating_range is not None and n:
+        low, high = np.float32(ratings.rating_range[0]), np.float32(ratings.rating_range[1])
+        if not (ratings.values.min() >= low and ratings.values.max() <= high):
+            raise InputError(f"values must lie in the rating range {ratings.rating_range}")
+
+
+def _are_distinct(ids: NDArray[Any]) -> bool:
+    """Whether no id is there twice. Most ids come in rising order, and need not be sorted to see it."""
+    return bool(np.all(ids[1:] > ids[:-1])) or len(np.unique(ids)) == len(ids)
