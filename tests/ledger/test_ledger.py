@@ -12,8 +12,7 @@ import time
 
 import pytest
 
-from dpals.ledger import hash_chain
-from dpals.ledger import ledger as ledger_module
+from dpals.ledger import hash_chain, transactions
 from dpals.ledger.entries import SEEDED
 from dpals.ledger.hash_chain import GENESIS, LedgerDamaged
 from dpals.ledger.ledger import Ledger
@@ -26,7 +25,7 @@ KILLS = 50
 @pytest.fixture(autouse=True)
 def patience(monkeypatch):
     """On a busy machine a turn may be long in coming: SQLite is not fair to those who wait."""
-    monkeypatch.setitem(ledger_module._OPEN, "timeout", 600)
+    monkeypatch.setitem(transactions._OPEN, "timeout", 600)
 
 
 @pytest.fixture
@@ -116,7 +115,7 @@ def test_a_ledger_that_spent_otherwise_within_the_same_second_is_found_out(path,
 
 
 def test_every_entry_has_random_bytes_of_its_own(ledger):
-    ledger.note_population("films", range(10))
+    ledger.note_users("films", range(10))
     ledger.reserve("films", "training", Budget(0.1, 1e-6), "run")
     nonces = [entry.nonce for entry in ledger.entries()]
     assert len(set(nonces)) == len(nonces) == 9
@@ -269,10 +268,11 @@ def test_threads_share_a_ledger(ledger):
 
 SPENDER = """
 import sys
-from dpals.ledger import ledger as ledger_module
+from dpals.ledger import transactions
+from dpals.ledger.ledger import Ledger
 from dpals.release.accounting import PrivacyBudgetExceeded
-ledger_module._OPEN["timeout"] = 600
-ledger = ledger_module.Ledger(sys.argv[1])
+transactions._OPEN["timeout"] = 600
+ledger = Ledger(sys.argv[1])
 done = 0
 try:
     for number in range(int(sys.argv[2])):
@@ -375,7 +375,7 @@ def test_a_whole_run_can_be_checked_before_it_begins(ledger):
 
 
 def test_a_ledger_that_another_process_holds_says_so(path, ledger, monkeypatch):
-    monkeypatch.setitem(ledger_module._OPEN, "timeout", 0.1)
+    monkeypatch.setitem(transactions._OPEN, "timeout", 0.1)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(OSError, match=r"cannot be used: another process holds it\. Try again"):
@@ -518,10 +518,10 @@ class TestSearches:
 class TestPopulation:
     def test_people_under_a_new_name_are_warned_of(self, path, caplog):
         people = [f"user {number}" for number in range(3000)]
-        Ledger(path).note_population("films", people)
-        Ledger(path).note_population("films", people[:2000])
+        Ledger(path).note_users("films", people)
+        Ledger(path).note_users("films", people[:2000])
         assert caplog.text == ""
-        Ledger(path).note_population("films of June", people[500:] + [f"new {number}" for number in range(900)])
+        Ledger(path).note_users("films of June", people[500:] + [f"new {number}" for number in range(900)])
         (warning,) = caplog.records
         assert warning.name.split(".")[0] == "dpals"
         assert "many users of 'films of June' are in this ledger as 'films' already" in warning.getMessage()
@@ -529,31 +529,31 @@ class TestPopulation:
     @pytest.mark.parametrize("share", [0.2, 1.0, 5.0])
     def test_part_of_them_and_more_than_them_as_well(self, share, caplog):
         ledger = Ledger()
-        ledger.note_population("films", range(10_000))
-        ledger.note_population("other", range(int(10_000 * share)))
+        ledger.note_users("films", range(10_000))
+        ledger.note_users("other", range(int(10_000 * share)))
         assert "as 'films' already" in caplog.text
 
     def test_other_people_are_not(self, caplog):
         ledger = Ledger()
-        ledger.note_population("films", range(5000))
-        ledger.note_population("books", range(5000, 9000))
-        ledger.note_population("nobody", [])
+        ledger.note_users("films", range(5000))
+        ledger.note_users("books", range(5000, 9000))
+        ledger.note_users("nobody", [])
         assert caplog.text == ""
 
     def test_looking_remembers_nobody(self, path, caplog):
         ledger = Ledger(path)
-        ledger.warn_if_known("films", range(10))
+        ledger.warn_of_shared_users("films", range(10))
         assert ledger.entries() == []
-        ledger.note_population("films", range(10))
+        ledger.note_users("films", range(10))
         before = ledger.verify()
-        ledger.warn_if_known("books", range(10))
+        ledger.warn_of_shared_users("books", range(10))
         assert "as 'films' already" in caplog.text
         assert ledger.verify() == before
 
     def test_the_same_people_are_remembered_once(self, path):
         ledger = Ledger(path)
         for _ in range(3):
-            ledger.note_population("films", range(2000))
+            ledger.note_users("films", range(2000))
         assert [len(entry.sketch) for entry in ledger.entries()] == [0, 1024]
 
     def test_nothing_about_people_leaves_the_file(self, path):
@@ -561,7 +561,7 @@ class TestPopulation:
         heads = set()
         for number in range(2):
             ledger = Ledger(path.with_name(f"{number}.db"))
-            ledger.note_population("films", range(1000))
+            ledger.note_users("films", range(1000))
             heads.add(ledger.verify())
             shown = json.dumps([entry.public() for entry in ledger.entries()]) + repr(ledger.entries())
             for entry in ledger.entries():
@@ -573,7 +573,7 @@ class TestPopulation:
         sketches = []
         for _ in range(2):
             ledger = Ledger()
-            ledger.note_population("films", range(10))
+            ledger.note_users("films", range(10))
             sketches.append(set(ledger.entries()[-1].sketch))
         assert len(sketches[0]) == 10
         assert not sketches[0] & sketches[1]
@@ -662,7 +662,7 @@ class TestFormatOne:
         path, _ = old
         Ledger(path).spend("films", "more", 7)
         assert path.stat().st_mode & 0o777 == 0o664
-        Ledger(path).note_population("films", range(5))
+        Ledger(path).note_users("films", range(5))
         assert path.stat().st_mode & 0o777 == 0o660
 
 
@@ -737,7 +737,7 @@ def test_a_trainer_killed_after_any_step_leaves_a_total_that_is_not_too_small(pa
 
 def trained(ledger, log):
     """A whole run, which writes down what it may count on."""
-    ledger.note_population("films", range(5))
+    ledger.note_users("films", range(5))
     ledger.reserve("films", "training", WHOLE, "run", adaptive=False)
     os.write(log, b"r")
     for number in range(3):

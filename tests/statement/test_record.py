@@ -8,7 +8,8 @@ from dpals.ledger.ledger import Ledger
 from dpals.release.accounting import Budget, epsilon, mu_of
 from dpals.release.contribution import Contribution, Pattern, Query
 from dpals.release.mechanism import Mechanism
-from dpals.statement.record import NOT_COVERED, Statement
+from dpals.statement.record import Statement
+from dpals.statement.text import NOT_COVERED
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
 FACT = "Ratings lie between 0.5 & 5 <stars>."
