@@ -1,4 +1,4 @@
-"""Training that is broken off goes on where it stopped: the same model, released once, paid once."""
+"""Interrupted training resumes where it stopped: the same model, released once, paid once."""
 
 import copy
 import hashlib
@@ -207,14 +207,14 @@ def crash_at(monkeypatch, place, which):
 
 PLACES = [
     (owner, name, when)
-    for owner, name in ((dpals.Ledger, "spend"), (Checkpoint, "keep"), (dpals.Ledger, "publish"))
+    for owner, name in ((dpals.Ledger, "spend"), (Checkpoint, "save"), (dpals.Ledger, "publish"))
     for when in ("before", "after")
 ]
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: f"{place[2]} {place[1]}")
 @pytest.mark.parametrize("name", ["PooledDPALS", "DPALS"])
-def test_wherever_it_is_broken_off_it_is_released_once_and_paid_once(name, place, ratings, tmp_path, monkeypatch):
+def test_wherever_it_is_interrupted_it_is_released_once_and_paid_once(name, place, ratings, tmp_path, monkeypatch):
     """With a budget that is just enough, so that paying twice for anything would be refused."""
     whole = make(name, insecure_seed=None).fit(ratings)
     n_releases = len(whole.privacy.releases)

@@ -312,7 +312,7 @@ def release_thrice(mechanism, contribution):
 
 @pytest.fixture
 def interrupted(contribution):
-    """The ledger, store and numbers of a run that was broken off before its third release."""
+    """The ledger, store and numbers of a run that was interrupted before its third release."""
     ledger, store = Ledger(), Memory()
     ledger.declare("films", BUDGET.epsilon, BUDGET.delta)
     mechanism = Mechanism(BUDGET, ledger, "films", store=store)
@@ -378,7 +378,7 @@ def test_published_numbers_that_were_lost_are_not_drawn_again(contribution, inte
 
 
 def test_one_spend_never_stands_for_two_tables(contribution, interrupted):
-    """Two copies of a checkpoint, both broken off after the spend: the slower one may not publish."""
+    """Two copies of a checkpoint, both interrupted after the spend: the slower one may not publish."""
     ledger, store, _ = interrupted
     copies = [Memory(), Memory()]
     for copy in copies:
@@ -455,7 +455,7 @@ class TestReservation:
         assert ledger.spent("films") == first.spent
 
     @pytest.mark.parametrize("problem", [None, ValueError, KeyboardInterrupt])
-    def test_what_is_left_is_given_back_whatever_ends_the_run(self, contribution, problem):
+    def test_what_is_left_is_refunded_whatever_ends_the_run(self, contribution, problem):
         ledger = Ledger()
         with contextlib.suppress(*[problem] if problem else []), Mechanism(BUDGET, ledger, "films") as mechanism:
             mechanism.release(counts(), contribution, BUDGET.cost // 3)
@@ -465,7 +465,7 @@ class TestReservation:
         assert ledger.spent("films") == mechanism.spent < 0.4 * BUDGET.cost
         assert ledger.open_runs() == []
 
-    def test_nothing_is_given_back_of_adaptive_costs_unless_nothing_was_spent(self, contribution):
+    def test_nothing_is_refunded_of_adaptive_costs_unless_nothing_was_spent(self, contribution):
         ledger = Ledger()
         with Mechanism(BUDGET, ledger, "films", adaptive=True) as mechanism:
             mechanism.release(counts(), contribution, BUDGET.cost // 3)
@@ -474,7 +474,7 @@ class TestReservation:
             mechanism.release(counts(), Contribution(contribution.pattern, np.full(4 * N_USERS, np.nan)), BUDGET.cost)
         assert ledger.spent("films") == BUDGET.cost
 
-    def test_a_run_that_can_be_resumed_keeps_it_when_it_is_broken_off(self, contribution):
+    def test_a_run_that_can_be_resumed_keeps_it_when_it_is_interrupted(self, contribution):
         ledger, store = Ledger(), Memory()
         with contextlib.suppress(ValueError), Mechanism(BUDGET, ledger, "films", store=store) as mechanism:
             mechanism.release(counts(), contribution, BUDGET.cost // 3)
@@ -531,12 +531,12 @@ class TestReservation:
         assert ledger.spent("films") == mechanism.spent
 
     def test_what_ended_the_run_is_heard_of_even_if_the_ledger_is_gone(self, contribution, tmp_path, caplog):
-        def broken_off():
+        def failing_run():
             with Mechanism(BUDGET, Ledger(tmp_path / "ledger.db"), "films") as mechanism:
                 mechanism.release(counts(), contribution, BUDGET.cost // 3)
                 (tmp_path / "ledger.db").unlink()
                 raise KeyError
 
         with pytest.raises(KeyError):
-            broken_off()
+            failing_run()
         assert "was not refunded" in caplog.text
