@@ -114,7 +114,7 @@ class Checkpoint:
         """Name of the run that is stored here, or of a new one."""
         try:
             facts = json.loads((self.folder / _RUN).read_bytes())
-            run, started, kept = str(facts["run"]), str(facts["started"]), dict(facts["training"])
+            run, started, earlier = str(facts["run"]), str(facts["started"]), dict(facts["training"])
             if facts["format"] != FORMAT:
                 raise ValueError(f"its format is not {FORMAT}")
         except FileNotFoundError:
@@ -126,8 +126,8 @@ class Checkpoint:
             return run
         except (KeyError, TypeError, ValueError) as problem:
             raise InputError(f"{self.folder} is no checkpoint of this version of dpals: {problem}") from problem
-        for name in kept.keys() | training.keys():
-            before, now = (facts.get(name, "not there") for facts in (kept, training))
+        for name in earlier.keys() | training.keys():
+            before, now = (facts.get(name, "not there") for facts in (earlier, training))
             if before != now:
                 raise InputError(
                     f"the checkpoint {self.folder} is of another training: {name} was {before} and is now {now}. "
@@ -181,7 +181,7 @@ def _file_name(number: str) -> str:
 def _described(record: Release) -> dict[str, Any]:
     """The record as JSON gives it back. Integers are text, because they are too long for some readers.
 
-    "bound" is the sensitivity: the name that files had first.
+    "bound" is the sensitivity, under the name that it had in earlier versions.
     """
     facts = {"bound" if name == "sensitivity" else name: value for name, value in asdict(record).items()}
     return facts | {"shape": list(record.shape), "bound": str(record.sensitivity), "variance": str(record.variance)}

@@ -61,9 +61,9 @@ class Ledger:
     def declare(self, dataset: str, epsilon: float, delta: float) -> None:
         """Set the most that may ever be spent on a data set. The last declaration counts."""
         allowance = cost_of(largest_mu(epsilon, delta))
-        said = f"epsilon {epsilon}, delta {delta}"
+        purpose = f"epsilon {epsilon}, delta {delta}"
         with self._transaction() as (connection, _):
-            append(connection, Entry("budget", dataset, said, allowance, epsilon=float(epsilon), delta=float(delta)))
+            append(connection, Entry("budget", dataset, purpose, allowance, epsilon=float(epsilon), delta=float(delta)))
 
     def check(self, dataset: str, purpose: str, cost: int, run: str = "", fresh: bool = False) -> None:
         """Raise `PrivacyBudgetExceeded` if `reserve` would now. Nothing is written or reserved.

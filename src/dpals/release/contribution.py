@@ -94,7 +94,7 @@ class Contribution:
     coefficients
         One number per entry of the pattern.
     vectors
-        One row per user; None where every x_i is 1.
+        One row per user; None if every x_i is 1.
     """
 
     pattern: Pattern
@@ -284,7 +284,7 @@ def _valid_rows(indptr, items, n_items):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _squared_norm(values, ceiling):  # type: ignore[no-untyped-def]
-    """sum_k values_k^2 in exact integers, or `ceiling` where it is at least that much."""
+    """sum_k values_k^2 in exact integers, or `ceiling` if it is at least that much."""
     total = np.int64(0)
     for k in range(len(values)):
         total += np.int64(values[k]) * np.int64(values[k])
@@ -295,7 +295,7 @@ def _squared_norm(values, ceiling):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _weighted_squared_norm(values, weights, ceiling):  # type: ignore[no-untyped-def]
-    """sum_k weights_k values_k^2 in exact integers, or `ceiling` where it is at least that much."""
+    """sum_k weights_k values_k^2 in exact integers, or `ceiling` if it is at least that much."""
     total = np.int64(0)
     for k in range(len(values)):
         square = np.int64(values[k]) * np.int64(values[k])

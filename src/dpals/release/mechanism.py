@@ -126,8 +126,8 @@ class Mechanism:
         S in the norm in which coordinate k counts w_k. The noise in coordinate k is round(N(0, V / w_k)), exact, from a
         stream used once (`noise`), with V >= S^2 2^64 / cost. The spend is on disk before the first random bit is
         drawn. With a store, a table that was released before is returned again without a new spend: releasing the same
-        numbers twice tells nothing new. That holds even if the ratings have changed since, because what a user can move
-        in each release stays within its sensitivity.
+        numbers twice reveals nothing new. That holds even if the ratings have changed since, because what a user can
+        move in each release stays within its sensitivity.
 
         Parameters
         ----------

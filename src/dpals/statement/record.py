@@ -164,7 +164,7 @@ class Statement:
 
 
 def _release_to(release: Release) -> dict[str, Any]:
-    """The release as it is written, where the sensitivity is called "bound", as it was first."""
+    """The release as it is written, where the sensitivity is called "bound", as in earlier versions."""
     return {"bound" if name == "sensitivity" else name: value for name, value in asdict(release).items()}
 
 
