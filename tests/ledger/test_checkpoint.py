@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import load
 
 import dpals
@@ -413,3 +414,15 @@ def _width(query):
 def test_methods_without_releases_refuse_a_checkpoint(ratings, tmp_path):
     with pytest.raises(ValueError, match="releases nothing that a checkpoint could keep"):
         dpals.ALS(rank=2).fit(ratings, options=dpals.Options(checkpoint=tmp_path))
+
+
+def test_a_record_is_stored_as_it_always_was(folder):
+    """Earlier versions called the sensitivity the bound: their checkpoints resume."""
+    with Checkpoint(folder, {}) as checkpoint:
+        checkpoint.save(1, RECORD, TABLE)
+    with safe_open(folder / "release-0001.safetensors", framework="numpy") as file:
+        stored = file.metadata()["release"]
+    assert stored == (
+        '{"purpose": "counts", "shape": [3, 2], "form": "vector", "bound": "1152921504606846976", '
+        '"variance": "1237940039285380274899124224", "step": 0.25, "seeded": false}'
+    )
