@@ -125,7 +125,7 @@ def test_what_canaries_add_is_known_and_at_the_bound(query, wide):
     passage.query, passage.record = query, record
     crowd = crowd_of(passage, 256, wide)
     asked = replace(query, n_items=crowd.rows)
-    grid = Grid.of(asked, record.bound.bit_length() - 1)
+    grid = Grid.of(asked, record.sensitivity.bit_length() - 1)
     sums = empty_sums(asked)
     add_exactly(sums, quantize_and_clip(crowd.contribution, asked, grid), asked)
     projections = crowd.projections(sums.astype(float))
@@ -133,8 +133,8 @@ def test_what_canaries_add_is_known_and_at_the_bound(query, wide):
     assert here.sum() == 128
     assert (projections[~here] == 0).all(), "who is absent adds nothing to anyone's numbers"
     norms = np.sqrt(crowd.squares)
-    assert (norms <= record.bound * (1 + 1e-7)).all()
-    assert (norms > 0.995 * record.bound).mean() > 0.95
+    assert (norms <= record.sensitivity * (1 + 1e-7)).all()
+    assert (norms > 0.995 * record.sensitivity).mean() > 0.95
     assert projections[here] / norms[here] == pytest.approx(norms[here], rel=0.01)
     assert (projections[here] == crowd.squares[here]).mean() > 0.1, "many are there to the last step"
 
@@ -163,7 +163,7 @@ def test_half_the_variance_is_noticed(monkeypatch):
 
 
 def test_bounds_that_are_not_enforced_are_noticed(monkeypatch):
-    monkeypatch.setattr(contribution_module, "_enforce", lambda *_: None)
+    monkeypatch.setattr(contribution_module, "_clip_users", lambda *_: None)
     for name in ("counts", "vectors", "a large matrix"):
         assert quicker_audit(name) == "failed", name
 

@@ -26,14 +26,14 @@ def test_a_sound_mechanism_scales_everyone_to_the_bound(passages):
 
 def test_a_mechanism_that_trusts_its_callers_is_found_out(passages, monkeypatch):
     """But for single numbers: putting them on the grid cuts them to the bound already."""
-    monkeypatch.setattr(contribution_module, "_enforce", lambda *_: None)
+    monkeypatch.setattr(contribution_module, "_clip_users", lambda *_: None)
     beyond = [problem for problem in beyond_bounds(passages) if "beyond its bound" in problem]
     of_method = sum(one.query.form != "scalar" or one.query.n_items > 1 for one in _distinct(passages))
     assert len(beyond) == of_method + len(_OTHER_QUERIES)
 
 
 def test_a_bound_other_than_the_recorded_one_is_found_out(passages):
-    smaller = [replace(one, record=replace(one.record, bound=one.record.bound // 2)) for one in passages]
+    smaller = [replace(one, record=replace(one.record, bound=one.record.sensitivity // 2)) for one in passages]
     found = "; ".join(beyond_bounds(smaller))
     assert "the recorded bound is not the one that is enforced" in found
     assert "moves it beyond its bound" in found
@@ -42,12 +42,12 @@ def test_a_bound_other_than_the_recorded_one_is_found_out(passages):
 def test_users_of_the_drill_come_as_close_to_the_bound_as_they_may(passages):
     """Or the drill would not notice a bound that is a little too large."""
     for passage in _distinct(passages):
-        query, bits = passage.query, passage.record.bound.bit_length() - 1
+        query, bits = passage.query, passage.record.sensitivity.bit_length() - 1
         grid = Grid.of(query, bits)
         contribution = _loud_users(query, grid)
         weights = query.coordinate_weights.astype(object)
         norms = [(_sums(_one(contribution, i), query, grid) ** 2 * weights).sum() for i in range(_EVERYONE)]
-        assert max(norms) > 0.9 * passage.record.bound**2
+        assert max(norms) > 0.9 * passage.record.sensitivity**2
 
 
 def test_a_sound_mechanism_refuses_what_it_must():

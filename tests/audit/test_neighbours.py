@@ -45,7 +45,7 @@ def test_sums_that_move_too_far_are_noticed(whole):
     other = run(ROWS.users != 3, whole.passages)
     passage = other.passages[2]
     beyond = passage.sums.copy()
-    beyond[0, 0] += 2 * passage.record.bound
+    beyond[0, 0] += 2 * passage.record.sensitivity
     other.passages[2] = replace(passage, sums=beyond)
     assert kinds(whole, other) == {neighbours.BOUND}
 
@@ -87,7 +87,7 @@ def test_distances_are_those_of_plain_integers(whole):
             for k in range(one.sums.shape[1])
         )
         assert squared_distance(one, two) == plain
-        assert used(one, two) == pytest.approx((plain / one.record.bound**2) ** 0.5)
+        assert used(one, two) == pytest.approx((plain / one.record.sensitivity**2) ** 0.5)
 
 
 @pytest.mark.parametrize(

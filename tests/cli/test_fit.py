@@ -229,7 +229,7 @@ def test_goes_on_after_it_was_broken_off_without_paying_twice(file, tmp_path, ho
     assert not (tmp_path / "model" / "model.json").exists()
     result = run(file, "-o", "model", *ARGUMENTS, *SMALL, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert f"going on with {len(kept)} releases" in result.stderr
+    assert f"resuming with {len(kept)} releases" in result.stderr
     assert spent(tmp_path) == BUDGET.cost
     assert not (tmp_path / "model" / "checkpoint").exists()
     assert [path.name for path in tmp_path.rglob("*.part")] == []
@@ -289,7 +289,7 @@ def test_the_same_people_under_another_name_are_noticed(file, tmp_path):
 
 def test_a_full_dry_run_leaves_the_ledger_alone(file, tmp_path):
     path = tmp_path / "dpals-ledger.db"
-    dpals.Ledger(path).note_population("other", range(5))
+    dpals.Ledger(path).note_users("other", range(5))
     before = path.read_bytes()
     assert run(file, "-o", "model", *ARGUMENTS, "--dry-run", cwd=tmp_path).returncode == 0
     assert path.read_bytes() == before

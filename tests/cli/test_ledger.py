@@ -34,7 +34,7 @@ def test_show(ledger):
 
 def test_show_names_searches_and_hides_what_is_about_people(ledger):
     ledger.enter_search("films", "search with DPALS", 0.25, 5e-7)
-    ledger.note_population("films", range(5))
+    ledger.note_users("films", range(5))
     text = run("ledger", "show", ledger.path).stdout
     assert "a search: epsilon 0.25 at delta 5e-07" in text
     told = json.loads(run("ledger", "show", ledger.path, "--json").stdout)

@@ -1,4 +1,4 @@
-"""Training that is broken off goes on where it stopped: the same model, released once, paid once."""
+"""Interrupted training resumes where it stopped: the same model, released once, paid once."""
 
 import copy
 import hashlib
@@ -12,13 +12,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import load
 
 import dpals
-from dpals.ledger.checkpoint import Checkpoint, forget
-from dpals.release.mechanism import Mechanism, Release
+from dpals.ledger.checkpoint import Checkpoint, remove_checkpoint
+from dpals.release.accounting import Release
+from dpals.release.mechanism import Mechanism
 
-RECORD = Release("counts", (3, 2), "vector", bound=2**60, variance=2**90, step=0.25, seeded=False)
+RECORD = Release("counts", (3, 2), "vector", sensitivity=2**60, variance=2**90, step=0.25, seeded=False)
 TABLE = np.array([[1, -2], [3, 2**62], [0, 5]])
 
 
@@ -29,12 +31,12 @@ def folder(tmp_path):
 
 def test_keeps_tables_and_records_to_the_last_bit(folder):
     with Checkpoint(folder, {"method": "DPALS"}) as first:
-        first.keep(1, RECORD, TABLE)
+        first.save(1, RECORD, TABLE)
         run = first.run
     with Checkpoint(folder, {"method": "DPALS"}) as second:
         assert second.run == run
-        assert np.array_equal(second.recall(1, RECORD), TABLE)
-        assert second.recall(2, RECORD) is None
+        assert np.array_equal(second.load(1, RECORD), TABLE)
+        assert second.load(2, RECORD) is None
         assert second.n_releases == 1
 
 
@@ -44,13 +46,14 @@ def test_runs_have_names_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [{"purpose": "means"}, {"variance": 2**90 + 1}, {"bound": 2**60 - 1}, {"shape": (2, 3)}, {"seeded": True}]
+    "change",
+    [{"purpose": "means"}, {"variance": 2**90 + 1}, {"sensitivity": 2**60 - 1}, {"shape": (2, 3)}, {"seeded": True}],
 )
 def test_another_release_is_refused(folder, change):
     with Checkpoint(folder, {}) as checkpoint:
-        checkpoint.keep(1, RECORD, TABLE)
+        checkpoint.save(1, RECORD, TABLE)
         with pytest.raises(dpals.InputError, match=r"release 1 .* is 'counts'.* start over"):
-            checkpoint.recall(1, replace(RECORD, **change))
+            checkpoint.load(1, replace(RECORD, **change))
 
 
 def test_another_training_is_refused_and_said_which(folder):
@@ -69,11 +72,11 @@ def test_a_damaged_checkpoint_is_refused(folder, content):
 
 def test_a_damaged_release_is_refused(folder):
     with Checkpoint(folder, {}) as checkpoint:
-        checkpoint.keep(1, RECORD, TABLE)
+        checkpoint.save(1, RECORD, TABLE)
         (path,) = folder.glob("release-*")
         path.write_bytes(path.read_bytes()[:-9])
         with pytest.raises(dpals.InputError, match="is damaged: remove the checkpoint"):
-            checkpoint.recall(1, RECORD)
+            checkpoint.load(1, RECORD)
 
 
 def test_belongs_to_one_process_at_a_time(folder):
@@ -91,7 +94,7 @@ def test_only_its_owner_can_read_it(folder):
     before = os.umask(0o022)
     try:
         with Checkpoint(folder, {}) as checkpoint:
-            checkpoint.keep(1, RECORD, TABLE)
+            checkpoint.save(1, RECORD, TABLE)
             names = ("lock", "run.json", "release-0001.safetensors")
             assert modes(folder) == {"checkpoint": 0o700, **dict.fromkeys(names, 0o600)}
     finally:
@@ -115,43 +118,43 @@ def test_drafts_of_its_own_are_removed_and_others_stay(folder):
         (folder / name).write_text("half")
     with Checkpoint(folder, {}):
         assert not ours & set(os.listdir(folder))
-    forget(folder)
+    remove_checkpoint(folder)
     assert set(os.listdir(folder)) == others
 
 
 def test_removal_leaves_what_others_put_there(folder):
     with Checkpoint(folder, {}) as checkpoint:
-        checkpoint.keep(1, RECORD, TABLE)
+        checkpoint.save(1, RECORD, TABLE)
     (folder / "notes.txt").write_text("mine")
-    forget(folder, run="another run")
+    remove_checkpoint(folder, run="another run")
     assert len(os.listdir(folder)) == 4
-    forget(folder, checkpoint.run)
+    remove_checkpoint(folder, checkpoint.run)
     assert os.listdir(folder) == ["notes.txt"]
-    forget(folder / "not there")
+    remove_checkpoint(folder / "not there")
 
 
 def test_a_run_that_goes_on_is_not_removed(folder):
     with Checkpoint(folder, {}) as checkpoint:
-        checkpoint.keep(1, RECORD, TABLE)
+        checkpoint.save(1, RECORD, TABLE)
         with pytest.raises(OSError, match="another process is training"):
-            forget(folder)
-        assert np.array_equal(checkpoint.recall(1, RECORD), TABLE)
+            remove_checkpoint(folder)
+        assert np.array_equal(checkpoint.load(1, RECORD), TABLE)
 
 
 def test_a_table_is_kept_once(folder):
     with Checkpoint(folder, {}) as checkpoint:
-        checkpoint.keep(1, RECORD, TABLE)
+        checkpoint.save(1, RECORD, TABLE)
         with pytest.raises(RuntimeError, match="already"):
-            checkpoint.keep(1, RECORD, TABLE + 1)
-        assert np.array_equal(checkpoint.recall(1, RECORD), TABLE)
-        checkpoint.drop(1)
-        assert checkpoint.recall(1, RECORD) is None
+            checkpoint.save(1, RECORD, TABLE + 1)
+        assert np.array_equal(checkpoint.load(1, RECORD), TABLE)
+        checkpoint.discard(1)
+        assert checkpoint.load(1, RECORD) is None
 
 
 def test_tables_without_a_run_belong_to_nobody(folder):
     """As after a kill in the middle of the removal."""
     with Checkpoint(folder, {}) as checkpoint:
-        checkpoint.keep(1, RECORD, TABLE)
+        checkpoint.save(1, RECORD, TABLE)
     (folder / "run.json").unlink()
     with Checkpoint(folder, {"method": "another"}) as checkpoint:
         assert checkpoint.n_releases == 0
@@ -205,14 +208,14 @@ def crash_at(monkeypatch, place, which):
 
 PLACES = [
     (owner, name, when)
-    for owner, name in ((dpals.Ledger, "spend"), (Checkpoint, "keep"), (dpals.Ledger, "publish"))
+    for owner, name in ((dpals.Ledger, "spend"), (Checkpoint, "save"), (dpals.Ledger, "publish"))
     for when in ("before", "after")
 ]
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: f"{place[2]} {place[1]}")
 @pytest.mark.parametrize("name", ["PooledDPALS", "DPALS"])
-def test_wherever_it_is_broken_off_it_is_released_once_and_paid_once(name, place, ratings, tmp_path, monkeypatch):
+def test_wherever_it_is_interrupted_it_is_released_once_and_paid_once(name, place, ratings, tmp_path, monkeypatch):
     """With a budget that is just enough, so that paying twice for anything would be refused."""
     whole = make(name, insecure_seed=None).fit(ratings)
     n_releases = len(whole.privacy.releases)
@@ -377,12 +380,12 @@ def test_a_fitted_method_can_be_copied(ratings, tmp_path):
         assert np.array_equal(copied.model_.item_biases, method.model_.item_biases)
 
 
-def test_going_on_is_said(ratings, tmp_path, caplog):
+def test_resuming_is_logged(ratings, tmp_path, caplog):
     options = dpals.Options(checkpoint=tmp_path / "checkpoint")
     make("ItemMean").fit(ratings, options=options)
     assert not caplog.records
     make("ItemMean").fit(ratings, options=options)
-    assert "going on with 3 releases" in caplog.text
+    assert "resuming with 3 releases" in caplog.text
     assert caplog.records[0].name.split(".")[0] == "dpals"
 
 
@@ -411,3 +414,15 @@ def _width(query):
 def test_methods_without_releases_refuse_a_checkpoint(ratings, tmp_path):
     with pytest.raises(ValueError, match="releases nothing that a checkpoint could keep"):
         dpals.ALS(rank=2).fit(ratings, options=dpals.Options(checkpoint=tmp_path))
+
+
+def test_a_record_is_stored_as_it_always_was(folder):
+    """Earlier versions called the sensitivity the bound: their checkpoints resume."""
+    with Checkpoint(folder, {}) as checkpoint:
+        checkpoint.save(1, RECORD, TABLE)
+    with safe_open(folder / "release-0001.safetensors", framework="numpy") as file:
+        stored = file.metadata()["release"]
+    assert stored == (
+        '{"purpose": "counts", "shape": [3, 2], "form": "vector", "bound": "1152921504606846976", '
+        '"variance": "1237940039285380274899124224", "step": 0.25, "seeded": false}'
+    )

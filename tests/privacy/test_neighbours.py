@@ -47,7 +47,7 @@ def data_sets(draw):
     query = Query(
         "test",
         n_items,
-        bound=draw(st.sampled_from([0.0, 1e-9, 0.3, 1.0, 17.0, 1e9])),
+        sensitivity=draw(st.sampled_from([0.0, 1e-9, 0.3, 1.0, 17.0, 1e9])),
         form=form,
         dimension=dimension,
         coefficient_norm=draw(st.sampled_from([1e-3, 1.0, 40.0])),
@@ -82,7 +82,7 @@ def test_removing_a_user_moves_a_release_by_at_most_its_bound(data, share, posit
     with_user, release = released(rows, query, share)
     without_user, same_release = released(rows[:position] + rows[position + 1 :], query, share)
     moved = ((with_user - without_user) ** 2 * query.coordinate_weights.astype(object)).sum()
-    assert moved <= release.bound**2
+    assert moved <= release.sensitivity**2
     assert release == same_release, "noise, grid or cost depend on the data"
 
 
@@ -93,12 +93,12 @@ def test_a_loud_user_reaches_the_bound(form):
     loud = ({j: 1.0 + j / 9 for j in range(N_ITEMS)}, [0.9] * query.dimension)
     sums, release = released([loud], query, 1.0)
     moved = (sums**2 * query.coordinate_weights.astype(object)).sum()
-    assert 0.98 * release.bound**2 < moved <= release.bound**2
+    assert 0.98 * release.sensitivity**2 < moved <= release.sensitivity**2
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_noise_is_as_large_as_the_cost_says(form):
     query = Query("test", N_ITEMS, sensitivity=1.0, form=form, dimension=1 if form == "scalar" else 3)
     _, release = released([({0: 1.0}, [1.0] * query.dimension)], query, 0.5)
-    assert release.cost == cost(release.bound, release.variance)
-    assert release.variance * release.cost >= release.bound**2 * 2**64
+    assert release.cost == cost(release.sensitivity, release.variance)
+    assert release.variance * release.cost >= release.sensitivity**2 * 2**64

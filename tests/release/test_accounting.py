@@ -129,17 +129,17 @@ def test_a_budget_needs_a_positive_epsilon(epsilon):
         Budget(epsilon, 1e-5)
 
 
-@given(bound=st.integers(0, 2**30), variance=st.integers(1, 2**80))
-def test_a_cost_is_the_squared_ratio_rounded_up(bound, variance):
-    exact = Fraction(bound**2, variance) * 2**64
-    assert exact <= accounting.cost(bound, variance) < exact + 1
+@given(sensitivity=st.integers(0, 2**30), variance=st.integers(1, 2**80))
+def test_a_cost_is_the_squared_ratio_rounded_up(sensitivity, variance):
+    exact = Fraction(sensitivity**2, variance) * 2**64
+    assert exact <= accounting.cost(sensitivity, variance) < exact + 1
 
 
-@given(bound=st.integers(1, 2**30), cost=costs)
-def test_the_variance_for_a_cost_never_costs_more(bound, cost):
-    variance = accounting.variance_for(bound, cost)
-    assert accounting.cost(bound, variance) <= cost
-    assert variance == 1 or accounting.cost(bound, variance - 1) > cost
+@given(sensitivity=st.integers(1, 2**30), cost=costs)
+def test_the_variance_for_a_cost_never_costs_more(sensitivity, cost):
+    variance = accounting.variance_for(sensitivity, cost)
+    assert accounting.cost(sensitivity, variance) <= cost
+    assert variance == 1 or accounting.cost(sensitivity, variance - 1) > cost
 
 
 @given(cost=costs)

@@ -34,7 +34,7 @@ def one_user(coefficients, vector=None, **query):
     return result, described, grid
 
 
-def test_values_within_the_bound_lie_just_below_the_real_ones():
+def test_values_within_the_sensitivity_lie_just_below_the_real_ones():
     coefficients, vector = [0.6, -0.3, 0.001], [1.5, -0.7]
     result, _, grid = one_user(coefficients, vector, sensitivity=2.0)
     for real, integer in zip(coefficients, result.coefficients, strict=True):
@@ -45,29 +45,29 @@ def test_values_within_the_bound_lie_just_below_the_real_ones():
 
 @pytest.mark.parametrize("form", ["scalar", "vector", "symmetric"])
 @pytest.mark.parametrize("bits", [0, 1, 7, 29, 30])
-def test_the_grid_makes_the_bound_a_power_of_two(form, bits):
+def test_the_grid_makes_the_sensitivity_a_power_of_two(form, bits):
     query = Query("test", 3, sensitivity=1.7, form=form, dimension=1 if form == "scalar" else 4, coefficient_norm=0.3)
     grid = Grid.of(query, bits)
     power = 2 if form == "symmetric" else 1
-    assert grid.bound == 2**bits
+    assert grid.sensitivity == 2**bits
     assert grid.step == pytest.approx(grid.coefficient_step * grid.vector_step**power, rel=1e-12)
-    assert grid.bound * grid.step == pytest.approx(query.sensitivity, rel=1e-12)
+    assert grid.sensitivity * grid.step == pytest.approx(query.sensitivity, rel=1e-12)
 
 
 @given(
     coefficients=st.lists(finite, max_size=10),
     vector=st.lists(finite, min_size=1, max_size=4),
     form=st.sampled_from(["vector", "symmetric"]),
-    bound=st.one_of(st.just(0.0), st.floats(1e-6, 1e6)),
+    sensitivity=st.one_of(st.just(0.0), st.floats(1e-6, 1e6)),
     norm=st.floats(1e-3, 1e3),
     weights=st.lists(st.integers(1, 2**30), min_size=4, max_size=4),
     bits=st.integers(0, 30),
 )
-def test_every_user_obeys_the_bound_in_integers(coefficients, vector, form, bound, norm, weights, bits):
+def test_every_user_is_within_the_sensitivity_in_integers(coefficients, vector, form, sensitivity, norm, weights, bits):
     query = Query(
         "test",
         10,
-        sensitivity=bound,
+        sensitivity=sensitivity,
         form=form,
         dimension=len(vector),
         coefficient_norm=norm,
@@ -76,36 +76,36 @@ def test_every_user_obeys_the_bound_in_integers(coefficients, vector, form, boun
     pattern = Pattern([0, len(coefficients)], np.arange(len(coefficients)), 10)
     grid = Grid.of(query, bits)
     result = quantize_and_clip(Contribution(pattern, np.array(coefficients), np.array([vector])), query, grid)
-    assert squared_norm(result.coefficients, result.vectors[0], query) <= grid.bound**2
+    assert squared_norm(result.coefficients, result.vectors[0], query) <= grid.sensitivity**2
 
 
 @pytest.mark.parametrize("form", ["vector", "symmetric"])
 @pytest.mark.parametrize("size", [1.1, 2.0])
-def test_a_user_above_the_bound_keeps_direction_and_loses_little_more_than_must_be(form, size):
+def test_a_user_above_the_sensitivity_keeps_direction_and_loses_little_more_than_must_be(form, size):
     result, query, grid = one_user([0.6, -0.8], np.array([0.6, 0.8]) * size, form=form, sensitivity=1.0)
     used = math.sqrt(squared_norm(result.coefficients, result.vectors[0], query))
-    assert 0.98 * grid.bound < used <= grid.bound
+    assert 0.98 * grid.sensitivity < used <= grid.sensitivity
     assert result.coefficients[1] / result.coefficients[0] == pytest.approx(-4 / 3, rel=0.02)
 
 
-def test_a_user_within_the_bound_is_left_alone():
+def test_a_user_within_the_sensitivity_is_left_alone():
     result, _, grid = one_user([0.5, 0.5], sensitivity=1.0)
     assert result.coefficients.tolist() == [int(0.5 / grid.coefficient_step)] * 2
 
 
-def test_scalars_reach_the_bound_exactly():
+def test_scalars_reach_the_sensitivity_exactly():
     result, query, grid = one_user([1.0], sensitivity=1.0)
-    assert squared_norm(result.coefficients, result.vectors[0], query) == grid.bound**2
+    assert squared_norm(result.coefficients, result.vectors[0], query) == grid.sensitivity**2
 
 
-def test_one_unit_above_the_bound_is_too_much():
+def test_one_unit_above_the_sensitivity_is_too_much():
     """2^60 + 1 is 2^60 in floats: only integers see the difference."""
     pattern = Pattern([0, 2], [0, 1], 2)
     query = Query("test", 2, sensitivity=2.0**30)
     grid = Grid.of(query, 30)
     result = quantize_and_clip(Contribution(pattern, np.array([2.0**30, 1.0])), query, grid)
     assert grid.coefficient_step == 1.0
-    assert squared_norm(result.coefficients, [1], query) <= grid.bound**2
+    assert squared_norm(result.coefficients, [1], query) <= grid.sensitivity**2
 
 
 def test_squares_that_overflow_are_not_small():
@@ -129,14 +129,14 @@ def test_users_are_treated_one_by_one():
     assert quiet.vectors[0].tolist() == loud.vectors[0].tolist()
 
 
-def test_zero_vectors_users_without_items_and_a_bound_of_zero_offer_nothing():
+def test_zero_vectors_users_without_items_and_a_sensitivity_of_zero_contribute_nothing():
     zero_vector, query, _ = one_user([1e9, 1e9], [0.0, 0.0], sensitivity=1.0)
     assert squared_norm(zero_vector.coefficients, zero_vector.vectors[0], query) == 0
     no_items, _, _ = one_user([], [1.0], sensitivity=1.0)
     assert no_items.coefficients.size == 0
-    no_bound, query, grid = one_user([1.0, 2.0], [3.0], sensitivity=0.0)
-    assert grid.bound == 0
-    assert squared_norm(no_bound.coefficients, no_bound.vectors[0], query) == 0
+    nothing_allowed, query, grid = one_user([1.0, 2.0], [3.0], sensitivity=0.0)
+    assert grid.sensitivity == 0
+    assert squared_norm(nothing_allowed.coefficients, nothing_allowed.vectors[0], query) == 0
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -186,9 +186,9 @@ def test_a_view_of_a_writable_array_is_copied():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"bound": -1.0}, "bound"),
-        ({"bound": math.nan}, "bound"),
-        ({"bound": 1e-300}, "bound"),
+        ({"sensitivity": -1.0}, "sensitivity"),
+        ({"sensitivity": math.nan}, "sensitivity"),
+        ({"sensitivity": 1e-300}, "sensitivity"),
         ({"form": "symetric"}, "form must be one of"),
         ({"coefficient_norm": 0.0}, "coefficient_norm"),
         ({"n_items": 0}, "at least one"),
@@ -201,10 +201,10 @@ def test_a_view_of_a_writable_array_is_copied():
 )
 def test_a_query_that_makes_no_sense_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        Query(**{"purpose": "test", "n_items": 5, "bound": 1.0, "form": "vector", "dimension": 3, **change})
+        Query(**{"purpose": "test", "n_items": 5, "sensitivity": 1.0, "form": "vector", "dimension": 3, **change})
 
 
-def test_an_offer_that_does_not_fit_the_query_is_refused():
+def test_a_contribution_that_does_not_fit_the_query_is_refused():
     pattern = Pattern([0, 1], [0], 10)
     vectors = Query("test", 10, sensitivity=1.0, form="vector", dimension=2)
     scalars = Query("test", 10, sensitivity=1.0)

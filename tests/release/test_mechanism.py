@@ -244,7 +244,7 @@ def users_from(first, stop):
 
 @pytest.mark.parametrize("blocks", [[(0, 3), (0, 3)], [(0, 3), (3, 6), (0, 3)], [(0, 3), (2, 5)], [(2, 5), (0, 3)]])
 def test_a_user_in_two_blocks_is_refused(blocks):
-    with pytest.raises(ValueError, match="contributed twice"), Mechanism(BUDGET) as mechanism:
+    with pytest.raises(ValueError, match="contribute twice"), Mechanism(BUDGET) as mechanism:
         mechanism.release(counts(), [users_from(*block) for block in blocks], BUDGET.cost)
     assert mechanism.spent == mechanism.ledger.spent("ratings") == 0
 
@@ -256,7 +256,7 @@ def test_bad_offers_spend_nothing(contribution):
     assert mechanism.spent == mechanism.ledger.spent("ratings") == 0
 
 
-def test_nobody_is_released_with_noise_and_a_bound_of_zero_is_free(contribution):
+def test_nobody_is_released_with_noise_and_a_sensitivity_of_zero_is_free(contribution):
     mechanism = Mechanism(BUDGET)
     nothing = mechanism.release(counts(), [], BUDGET.split(1, 1)[0])
     assert nothing.std() == pytest.approx(mechanism.releases[0].sigma, rel=0.1)
@@ -286,23 +286,23 @@ def test_seeded_noise_repeats(contribution):
 
 
 class Memory:
-    """The simplest keeper there is."""
+    """The simplest store there is."""
 
     run = "run"
 
     def __init__(self):
         self.tables = {}
 
-    def recall(self, number, record):
+    def load(self, number, record):
         kept = self.tables.get(number)
         assert kept is None or kept[0] == record
         return None if kept is None else kept[1].copy()
 
-    def keep(self, number, record, table):
+    def save(self, number, record, table):
         assert number not in self.tables
         self.tables[number] = record, table.copy()
 
-    def drop(self, number):
+    def discard(self, number):
         del self.tables[number]
 
 
@@ -312,17 +312,17 @@ def release_thrice(mechanism, contribution):
 
 @pytest.fixture
 def interrupted(contribution):
-    """The ledger, keeper and numbers of a run that was broken off before its third release."""
-    ledger, keeper = Ledger(), Memory()
+    """The ledger, store and numbers of a run that was interrupted before its third release."""
+    ledger, store = Ledger(), Memory()
     ledger.declare("films", BUDGET.epsilon, BUDGET.delta)
-    mechanism = Mechanism(BUDGET, ledger, "films", keeper=keeper)
+    mechanism = Mechanism(BUDGET, ledger, "films", store=store)
     first = [mechanism.release(counts(), contribution, BUDGET.cost // 3) for _ in range(2)]
-    return ledger, keeper, first
+    return ledger, store, first
 
 
 def test_a_resumed_run_gives_the_same_numbers_and_pays_once(contribution, interrupted):
-    ledger, keeper, first = interrupted
-    with Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+    ledger, store, first = interrupted
+    with Mechanism(BUDGET, ledger, "films", store=store) as mechanism:
         again = release_thrice(mechanism, contribution)
     assert np.array_equal(again[0], first[0])
     assert np.array_equal(again[1], first[1])
@@ -333,58 +333,58 @@ def test_a_resumed_run_gives_the_same_numbers_and_pays_once(contribution, interr
 
 def test_a_release_that_was_paid_but_never_published_is_not_paid_again(contribution, interrupted):
     """As after a crash between the spend and the moment at which the numbers are safe."""
-    ledger, keeper, _ = interrupted
+    ledger, store, _ = interrupted
 
     class Full(Memory):
-        def keep(self, *_):
+        def save(self, *_):
             raise OSError("no space left")
 
     full = Full()
-    full.tables = keeper.tables
+    full.tables = store.tables
     with pytest.raises(OSError, match="no space"):
-        release_thrice(Mechanism(BUDGET, ledger, "films", keeper=full), contribution)
+        release_thrice(Mechanism(BUDGET, ledger, "films", store=full), contribution)
     paid = spends(ledger)
     assert len(paid) == 3
-    with Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+    with Mechanism(BUDGET, ledger, "films", store=store) as mechanism:
         release_thrice(mechanism, contribution)
     assert spends(ledger) == paid
     assert ledger.spent("films") == sum(paid) == mechanism.spent
 
 
 def test_numbers_leave_only_once_they_are_recorded_as_published(contribution):
-    ledger, keeper = Ledger(), Memory()
+    ledger, store = Ledger(), Memory()
     ledger.publish = lambda *_: (_ for _ in ()).throw(OSError("crash"))
     with pytest.raises(OSError, match="crash"):
-        Mechanism(BUDGET, ledger, "films", keeper=keeper).release(counts(), contribution, BUDGET.cost)
+        Mechanism(BUDGET, ledger, "films", store=store).release(counts(), contribution, BUDGET.cost)
     del ledger.publish
-    released = Mechanism(BUDGET, ledger, "films", keeper=keeper).release(counts(), contribution, BUDGET.cost)
-    record, kept = keeper.tables[1]
+    released = Mechanism(BUDGET, ledger, "films", store=store).release(counts(), contribution, BUDGET.cost)
+    record, kept = store.tables[1]
     assert np.array_equal(released, kept * record.step)
     assert ledger.published("run/1") is not None
 
 
 def test_published_numbers_that_were_lost_are_not_drawn_again(contribution, interrupted, monkeypatch):
-    ledger, keeper, _ = interrupted
-    del keeper.tables[2]
+    ledger, store, _ = interrupted
+    del store.tables[2]
 
     def forbidden(*_):
         raise AssertionError("a second table was drawn under one spend")
 
     monkeypatch.setattr(NoiseStream, "words", forbidden)
     paid = ledger.spent("films")
-    with pytest.raises(RuntimeError, match="no longer kept: start over"):
-        release_thrice(Mechanism(BUDGET, ledger, "films", keeper=keeper), contribution)
+    with pytest.raises(RuntimeError, match="no longer stored: start over"):
+        release_thrice(Mechanism(BUDGET, ledger, "films", store=store), contribution)
     assert ledger.spent("films") == paid
 
 
 def test_one_spend_never_stands_for_two_tables(contribution, interrupted):
-    """Two copies of a checkpoint, both broken off after the spend: the slower one may not publish."""
-    ledger, keeper, _ = interrupted
+    """Two copies of a checkpoint, both interrupted after the spend: the slower one may not publish."""
+    ledger, store, _ = interrupted
     copies = [Memory(), Memory()]
     for copy in copies:
-        copy.tables = dict(keeper.tables)
-    release_thrice(Mechanism(BUDGET, ledger, "films", keeper=copies[0]), contribution)
-    unaware = Mechanism(BUDGET, ledger, "films", keeper=copies[1])
+        copy.tables = dict(store.tables)
+    release_thrice(Mechanism(BUDGET, ledger, "films", store=copies[0]), contribution)
+    unaware = Mechanism(BUDGET, ledger, "films", store=copies[1])
     unaware.ledger.published, published = (lambda _: None), ledger.published
     with pytest.raises(RuntimeError, match="other numbers were published"):
         release_thrice(unaware, contribution)
@@ -393,20 +393,20 @@ def test_one_spend_never_stands_for_two_tables(contribution, interrupted):
 
 
 def test_threads_with_a_keeper_take_turns(contribution):
-    ledger, keeper = Ledger(), Memory()
-    with ThreadPoolExecutor(4) as pool, Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+    ledger, store = Ledger(), Memory()
+    with ThreadPoolExecutor(4) as pool, Mechanism(BUDGET, ledger, "films", store=store) as mechanism:
         tables = list(pool.map(lambda _: mechanism.release(counts(), contribution, BUDGET.cost // 4), range(4)))
-    assert len({table.tobytes() for table in tables}) == 4 == len(keeper.tables)
+    assert len({table.tobytes() for table in tables}) == 4 == len(store.tables)
     assert ledger.spent("films") == mechanism.spent
-    kept = {(table * record.step).tobytes() for record, table in keeper.tables.values()}
+    kept = {(table * record.step).tobytes() for record, table in store.tables.values()}
     assert kept == {table.tobytes() for table in tables}
 
 
 def test_a_run_that_is_paid_for_goes_on_whatever_was_spent_since(contribution, interrupted):
-    ledger, keeper, _ = interrupted
-    release_thrice(Mechanism(BUDGET, ledger, "films", keeper=keeper), contribution)
+    ledger, store, _ = interrupted
+    release_thrice(Mechanism(BUDGET, ledger, "films", store=store), contribution)
     ledger.declare("films", 0.1, 1e-5)
-    release_thrice(Mechanism(BUDGET, ledger, "films", keeper=keeper), contribution)
+    release_thrice(Mechanism(BUDGET, ledger, "films", store=store), contribution)
 
 
 def test_a_run_that_the_ledger_cannot_pay_for_as_a_whole_spends_nothing(contribution):
@@ -455,7 +455,7 @@ class TestReservation:
         assert ledger.spent("films") == first.spent
 
     @pytest.mark.parametrize("problem", [None, ValueError, KeyboardInterrupt])
-    def test_what_is_left_is_given_back_whatever_ends_the_run(self, contribution, problem):
+    def test_what_is_left_is_refunded_whatever_ends_the_run(self, contribution, problem):
         ledger = Ledger()
         with contextlib.suppress(*[problem] if problem else []), Mechanism(BUDGET, ledger, "films") as mechanism:
             mechanism.release(counts(), contribution, BUDGET.cost // 3)
@@ -465,7 +465,7 @@ class TestReservation:
         assert ledger.spent("films") == mechanism.spent < 0.4 * BUDGET.cost
         assert ledger.open_runs() == []
 
-    def test_nothing_is_given_back_of_adaptive_costs_unless_nothing_was_spent(self, contribution):
+    def test_nothing_is_refunded_of_adaptive_costs_unless_nothing_was_spent(self, contribution):
         ledger = Ledger()
         with Mechanism(BUDGET, ledger, "films", adaptive=True) as mechanism:
             mechanism.release(counts(), contribution, BUDGET.cost // 3)
@@ -474,16 +474,16 @@ class TestReservation:
             mechanism.release(counts(), Contribution(contribution.pattern, np.full(4 * N_USERS, np.nan)), BUDGET.cost)
         assert ledger.spent("films") == BUDGET.cost
 
-    def test_a_run_that_can_be_resumed_keeps_it_when_it_is_broken_off(self, contribution):
-        ledger, keeper = Ledger(), Memory()
-        with contextlib.suppress(ValueError), Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+    def test_a_run_that_can_be_resumed_keeps_it_when_it_is_interrupted(self, contribution):
+        ledger, store = Ledger(), Memory()
+        with contextlib.suppress(ValueError), Mechanism(BUDGET, ledger, "films", store=store) as mechanism:
             mechanism.release(counts(), contribution, BUDGET.cost // 3)
             raise ValueError
-        assert [run.name for run in ledger.open_runs()] == [keeper.run]
-        with contextlib.suppress(ValueError), Mechanism(BUDGET, ledger, "films", keeper=keeper):
+        assert [run.name for run in ledger.open_runs()] == [store.run]
+        with contextlib.suppress(ValueError), Mechanism(BUDGET, ledger, "films", store=store):
             raise ValueError("before anything was recalled")
         assert ledger.spent("films") == BUDGET.cost
-        with Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+        with Mechanism(BUDGET, ledger, "films", store=store) as mechanism:
             release_thrice(mechanism, contribution)
         assert ledger.spent("films") == mechanism.spent
         assert ledger.open_runs() == []
@@ -492,16 +492,16 @@ class TestReservation:
         ledger = Ledger()
         with (
             pytest.raises(ValueError, match="finite"),
-            Mechanism(BUDGET, ledger, "films", keeper=Memory()) as mechanism,
+            Mechanism(BUDGET, ledger, "films", store=Memory()) as mechanism,
         ):
             mechanism.release(counts(), Contribution(contribution.pattern, np.full(4 * N_USERS, np.nan)), BUDGET.cost)
         assert ledger.spent("films") == 0
 
     def test_a_run_that_was_released_must_reserve_again_to_go_on(self, contribution, interrupted):
-        ledger, keeper, first = interrupted
-        ledger.end(keeper.run)
+        ledger, store, first = interrupted
+        ledger.end(store.run)
         ledger.spend("films", "meanwhile", BUDGET.cost // 3)
-        mechanism = Mechanism(BUDGET, ledger, "films", keeper=keeper)
+        mechanism = Mechanism(BUDGET, ledger, "films", store=store)
         assert np.array_equal(mechanism.release(counts(), contribution, BUDGET.cost // 3), first[0]), "that is paid for"
         mechanism.release(counts(), contribution, BUDGET.cost // 3)
         with pytest.raises(PrivacyBudgetExceeded):
@@ -509,11 +509,11 @@ class TestReservation:
         assert ledger.spent("films") <= BUDGET.cost
 
     def test_a_run_that_has_ended_is_recalled_for_nothing(self, contribution, interrupted):
-        ledger, keeper, _ = interrupted
-        with Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+        ledger, store, _ = interrupted
+        with Mechanism(BUDGET, ledger, "films", store=store) as mechanism:
             release_thrice(mechanism, contribution)
         ledger.declare("films", 0.1, 1e-5)
-        with Mechanism(BUDGET, ledger, "films", keeper=keeper) as mechanism:
+        with Mechanism(BUDGET, ledger, "films", store=store) as mechanism:
             release_thrice(mechanism, contribution)
         assert ledger.spent("films") == mechanism.spent
 
@@ -531,12 +531,12 @@ class TestReservation:
         assert ledger.spent("films") == mechanism.spent
 
     def test_what_ended_the_run_is_heard_of_even_if_the_ledger_is_gone(self, contribution, tmp_path, caplog):
-        def broken_off():
+        def failing_run():
             with Mechanism(BUDGET, Ledger(tmp_path / "ledger.db"), "films") as mechanism:
                 mechanism.release(counts(), contribution, BUDGET.cost // 3)
                 (tmp_path / "ledger.db").unlink()
                 raise KeyError
 
         with pytest.raises(KeyError):
-            broken_off()
-        assert "was not given back" in caplog.text
+            failing_run()
+        assert "was not refunded" in caplog.text

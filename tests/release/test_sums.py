@@ -84,7 +84,7 @@ def test_same_bits_where_the_slabs_are_short(block, form, monkeypatch):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_sums_stay_exact_where_everyone_reaches_the_bound(form):
+def test_sums_stay_exact_where_everyone_reaches_the_sensitivity(form):
     """The largest numbers that can occur: odd integers near 2^30, all of one sign, on one item."""
     n_users = 70_000
     query = replace(query_of(form), n_items=1)

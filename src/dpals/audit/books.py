@@ -16,7 +16,7 @@ from dpals.data.ratings import Ratings
 from dpals.ledger.ledger import Ledger
 from dpals.methods.base.estimator import PrivateEstimator
 from dpals.release import accounting, selection
-from dpals.release.mechanism import Release
+from dpals.release.accounting import Release
 from dpals.statement.record import Statement
 
 _UNIT = Fraction(1, 2**accounting.COST_BITS)
@@ -60,7 +60,7 @@ def _of_text(statement: Statement) -> Iterator[str]:
 
 def true_cost(releases: Iterable[Release]) -> Fraction:
     """Squared mu of releases together, from their bounds and the variances of their noise."""
-    return sum((Fraction(release.bound**2, release.variance) for release in releases), Fraction(0))
+    return sum((Fraction(release.sensitivity**2, release.variance) for release in releases), Fraction(0))
 
 
 def _of_ledger(run: Run, statement: Statement) -> Iterator[str]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpals.audit.recording import Passage, Run
 from dpals.kernels.hashing import hashed_normal, hashed_uniform
 from dpals.release.accounting import Budget
-from dpals.release.contribution import MAX_BOUND_BITS, Contribution, Grid, Pattern, Query
+from dpals.release.contribution import MAX_SENSITIVITY_BITS, Contribution, Grid, Pattern, Query
 from dpals.release.mechanism import Mechanism
 
 _LANE = 4
@@ -201,7 +201,7 @@ def _contribution(
     )
     chance = hashed_uniform(20, np.arange(size))[:, None]
     louder = np.where(chance < 0.25, 1, np.where(chance < 0.5, 3, np.where(chance < 0.9, 50, 1)))
-    most = 2.0**MAX_BOUND_BITS / np.maximum(np.abs(coefficients).max(axis=1, keepdims=True), 1)
+    most = 2.0**MAX_SENSITIVITY_BITS / np.maximum(np.abs(coefficients).max(axis=1, keepdims=True), 1)
     louder = np.minimum(louder, np.maximum(most, 1))  # beyond it the mechanism cuts each number by itself
     longer = np.where(chance < 0.9, 1, 1.5)
     contributed = (_beyond(coefficients) * louder * grid.coefficient_step)[here].reshape(-1)

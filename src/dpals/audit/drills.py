@@ -12,7 +12,7 @@ from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.hashing import hashed_normal
 from dpals.release.accounting import COST_BITS, Budget, PrivacyBudgetExceeded
-from dpals.release.contribution import MAX_BOUND_BITS, Contribution, Grid, Pattern, Query, quantize_and_clip
+from dpals.release.contribution import MAX_SENSITIVITY_BITS, Contribution, Grid, Pattern, Query, quantize_and_clip
 from dpals.release.mechanism import Mechanism
 from dpals.release.sums import SLAB_USERS, add_exactly, empty_sums
 
@@ -36,14 +36,14 @@ def beyond_bounds(passages: Sequence[Passage]) -> Iterator[str]:
     """
     for passage in _distinct(passages):
         query, record = replace(passage.query, n_items=min(passage.query.n_items, _MOST_ITEMS)), passage.record
-        if record.variance * passage.cost < record.bound**2 << COST_BITS:
+        if record.variance * passage.cost < record.sensitivity**2 << COST_BITS:
             yield f"{query.purpose}: the noise is less than the cost allows"
         grid = Grid.of(query, round(math.log2(query.sensitivity / record.step)) if query.sensitivity else 0)
-        if grid.bound != record.bound:
+        if grid.sensitivity != record.sensitivity:
             yield f"{query.purpose}: the recorded bound is not the one that is enforced"
-        yield from _beyond(query, grid, record.bound)
+        yield from _beyond(query, grid, record.sensitivity)
     for query in _OTHER_QUERIES:
-        yield from _beyond(query, Grid.of(query, MAX_BOUND_BITS), 2**MAX_BOUND_BITS)
+        yield from _beyond(query, Grid.of(query, MAX_SENSITIVITY_BITS), 2**MAX_SENSITIVITY_BITS)
 
 
 def _beyond(query: Query, grid: Grid, bound: int) -> Iterator[str]:
@@ -67,7 +67,7 @@ def _distinct(passages: Sequence[Passage]) -> list[Passage]:
 
     def kind(passage: Passage) -> tuple[object, ...]:
         query = passage.query
-        return query.form, query.dimension, query.weights, query.n_items == 1, passage.record.bound
+        return query.form, query.dimension, query.weights, query.n_items == 1, passage.record.sensitivity
 
     return list({kind(passage): passage for passage in passages}.values())
 
@@ -84,7 +84,7 @@ def _loud_users(query: Query, grid: Grid) -> Contribution:
     coefficients[0], coefficients[1], coefficients[2] = 0.0, 1e300, -1e300
     # Just above the bound by one step, where rounding to a float would hide it, or by the weight of a coordinate.
     coefficients[3:8], vectors[3:8] = 0.0, 0.0
-    coefficients[3:8, 0] = (grid.bound + 0.5) * grid.coefficient_step
+    coefficients[3:8, 0] = (grid.sensitivity + 0.5) * grid.coefficient_step
     coefficients[4, -1] = coefficients[6, -1] = 1.5 * grid.coefficient_step
     vectors[3:7, 0] = 1.5 * grid.vector_step
     vectors[5:8, -1] += 1.5 * grid.vector_step
@@ -135,7 +135,7 @@ def breaches() -> Iterator[str]:
     orders = [Ratings.from_arrays(*(column[::step] for column in _NAMED)) for step in (1, -1)]
     if any(np.any(getattr(orders[0], ids) != getattr(orders[1], ids)) for ids in ("users", "items")):
         yield "the order of users or items tells in which order they came"
-    if SLAB_USERS << MAX_BOUND_BITS > 2**53:
+    if SLAB_USERS << MAX_SENSITIVITY_BITS > 2**53:
         yield "sums of floats may be inexact"
     if not any("taken from the data" in fact for fact in rows.public_facts()):
         yield "a catalogue that was taken from the data is not declared public"

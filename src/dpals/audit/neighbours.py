@@ -41,7 +41,7 @@ def differences(whole: Run, without: Run, removed: int = 1) -> Iterator[Differen
         where = f"release {number}, {one.query.purpose}"
         if (one.query, one.cost, one.record) != (other.query, other.cost, other.record):
             yield Difference(RECORD, where)
-        elif removed == 1 and squared_distance(one, other) > one.record.bound**2:
+        elif removed == 1 and squared_distance(one, other) > one.record.sensitivity**2:
             yield Difference(BOUND, f"{where}: {used(one, other):.4g} of the bound")
         for part, before, after in zip(_PARTS, _rows(one), _rows(other), strict=True):
             if not is_cut_out(before, after):
@@ -62,9 +62,9 @@ def squared_distance(one: Passage, other: Passage) -> int:
 
 def used(one: Passage, other: Passage) -> float:
     """The share of the bound by which a release moved."""
-    if one.record.bound == 0:
+    if one.record.sensitivity == 0:
         return 0.0 if squared_distance(one, other) == 0 else float("inf")
-    return math.sqrt(Fraction(squared_distance(one, other), one.record.bound**2))
+    return math.sqrt(Fraction(squared_distance(one, other), one.record.sensitivity**2))
 
 
 _PARTS = ("number of items of each user", "items", "coefficients", "vectors")

@@ -30,8 +30,8 @@ from dpals.audit.recording import checked_subject
 from dpals.audit.report import Check, Curve, Level
 from dpals.data.simulate import movielens_like
 from dpals.errors import InputError
+from dpals.ledger.amounts import up
 from dpals.methods.base.estimator import PrivateEstimator
-from dpals.statement.rounding import up
 
 RATINGS_OF_A_CANARY, PAIRS_OF_A_CANARY = 40, 10
 """In ratings and in implicit feedback: with these, most methods learn canaries by heart if they have no noise."""

@@ -19,8 +19,9 @@ from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.base.options import Options
 from dpals.methods.private_search import PrivateSearch
 from dpals.model.factor_model import FactorModel
+from dpals.release.accounting import Release
 from dpals.release.contribution import Contribution, Grid, Query
-from dpals.release.mechanism import Mechanism, Release
+from dpals.release.mechanism import Mechanism
 
 
 class TrainingFailed(Exception):  # noqa: N818, it is what an audit found

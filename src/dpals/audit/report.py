@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from dpals.statement.record import page
-from dpals.statement.rounding import spent
+from dpals.ledger.amounts import spent
+from dpals.statement.page import page
 
 Verdict = Literal["passed", "failed", "inconclusive"]
 

@@ -17,9 +17,9 @@ from dpals.ledger.checkpoint import _RUN, Checkpoint
 from dpals.ledger.ledger import Ledger
 from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.base.options import Options
-from dpals.release.accounting import Budget, PrivacyBudgetExceeded
+from dpals.release.accounting import Budget, PrivacyBudgetExceeded, Release
 from dpals.release.contribution import Contribution, Pattern, Query
-from dpals.release.mechanism import Mechanism, Release
+from dpals.release.mechanism import Mechanism
 from dpals.system.files import draft
 
 _BUDGET = Budget(epsilon=1.0, delta=1e-5)
@@ -37,14 +37,14 @@ class _Memory:
         self.unpaid = 0
         self.dropped = 0
 
-    def recall(self, number: int, record: Release) -> NDArray[np.int64] | None:  # noqa: ARG002
+    def load(self, number: int, record: Release) -> NDArray[np.int64] | None:  # noqa: ARG002
         return None
 
-    def keep(self, number: int, record: Release, table: NDArray[np.int64]) -> None:  # noqa: ARG002
+    def save(self, number: int, record: Release, table: NDArray[np.int64]) -> None:  # noqa: ARG002
         self.given.append(table.copy())
         self.unpaid += not any(entry.kind == "spend" for entry in self.ledger.entries())
 
-    def drop(self, number: int) -> None:  # noqa: ARG002
+    def discard(self, number: int) -> None:  # noqa: ARG002
         self.dropped += 1
 
 
@@ -91,10 +91,10 @@ def _run_file(estimator: PrivateEstimator, rows: Rows, keep: NDArray[np.bool_]) 
     return {"what it has": str(sorted(facts)), **facts["training"]}
 
 
-def _release(ledger: Ledger, keeper: _Memory) -> NDArray[np.int64]:
+def _release(ledger: Ledger, store: _Memory) -> NDArray[np.int64]:
     """A release of two people's number, in steps of the grid."""
     contribution = Contribution(Pattern.one_item(2), np.ones(2))
-    mechanism = Mechanism(_BUDGET, ledger, _DATASET, keeper=keeper)
+    mechanism = Mechanism(_BUDGET, ledger, _DATASET, store=store)
     published = mechanism.release(Query("drill", 1, 1.0), contribution, _BUDGET.cost)
     return np.rint(published / mechanism.releases[-1].step).astype(np.int64)
 
@@ -109,13 +109,13 @@ def _kept_in_vain() -> bool:
     """Whether a table stays where another one was published at the same time, by a copy of the checkpoint."""
 
     class Faster(_Memory):
-        def keep(self, number: int, record: Release, table: NDArray[np.int64]) -> None:
-            super().keep(number, record, table)
+        def save(self, number: int, record: Release, table: NDArray[np.int64]) -> None:
+            super().save(number, record, table)
             self.ledger.publish(_DATASET, f"{self.run}/{number}", "of the copy")
 
     ledger = Ledger()
-    keeper = Faster(ledger)
-    return is_refused(RuntimeError, lambda: _release(ledger, keeper)) and keeper.dropped == 0
+    store = Faster(ledger)
+    return is_refused(RuntimeError, lambda: _release(ledger, store)) and store.dropped == 0
 
 
 def _pay_with_old_receipt(ledger: Ledger) -> None:

@@ -15,13 +15,13 @@ from scipy.special import ndtr
 
 from dpals.audit.bounds import CONFIDENCE, Scores, epsilon_of_scores
 from dpals.audit.report import Check, Verdict
+from dpals.ledger.amounts import up
 from dpals.release import selection
 from dpals.release.accounting import Budget, cost_of
 from dpals.release.contribution import Contribution, Pattern, Query
 from dpals.release.mechanism import Mechanism
 from dpals.release.selection import DISTRIBUTIONS, Poisson, Tries, tries_of
 from dpals.statement.record import Statement
-from dpals.statement.rounding import up
 
 _RUNS_PER_SEARCH = 10  # a search takes as long as many canaries of other methods
 _MOST_TRIES = 1_000_000

@@ -187,7 +187,7 @@ class _Run:
         if self.ledger is None:
             say(f"{self.name} is NOT private: the model may tell about the people in the data.")
             return
-        from dpals.statement.rounding import spent
+        from dpals.ledger.amounts import spent
 
         facts = self.intention()
         limit = spent(facts["epsilon"], facts["delta"], facts["mu"])
@@ -202,9 +202,9 @@ class _Run:
 
     def _announce_earlier(self, delta: float) -> None:
         """Say what was spent before, and what else the ledger knows."""
+        from dpals.ledger.amounts import allowed
         from dpals.ledger.ledger import Ledger
         from dpals.ledger.totals import budget_of, total_of
-        from dpals.statement.rounding import allowed
 
         assert self.ledger is not None
         entries = Ledger(self.ledger).entries()
@@ -224,7 +224,7 @@ class _Run:
         from dpals.ledger.ledger import Ledger
 
         if self.ledger is not None and self.ledger.exists() and not data.anonymous:
-            Ledger(self.ledger).warn_if_known(self.dataset, data.users.tolist())
+            Ledger(self.ledger).warn_of_shared_users(self.dataset, data.users.tolist())
 
     def train(self, data: "Ratings", fresh: bool, threads: int | None, progress: bool) -> dict[str, Any]:
         """Train, save, and say in numbers what came out."""
@@ -265,11 +265,11 @@ class _Run:
 
     def _give_up(self, ledger: "Ledger") -> None:
         """Forget the run that was broken off, and give back what it had reserved and not spent."""
-        from dpals.ledger.checkpoint import forget, run_in
+        from dpals.ledger.checkpoint import remove_checkpoint, run_in
 
         assert self.checkpoint is not None
         run = run_in(self.checkpoint)
-        forget(self.checkpoint)  # first: it refuses if the run goes on
+        remove_checkpoint(self.checkpoint)  # first: it refuses if the run goes on
         if run:
             ledger.end(run)
 

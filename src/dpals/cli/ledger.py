@@ -133,8 +133,8 @@ def release(path: Path, run: str, as_json: bool) -> None:
 
 def _facts(entries: "list[Entry]", dataset: str) -> dict[str, Any]:
     """What was spent on a data set and what may be, as data and in words."""
+    from dpals.ledger.amounts import allowed
     from dpals.ledger.totals import budget_of, delta_of, total_of
-    from dpals.statement.rounding import allowed
 
     total, budget = total_of(entries, dataset), budget_of(entries, dataset)
     delta = delta_of(entries, dataset)
@@ -155,8 +155,8 @@ def _facts(entries: "list[Entry]", dataset: str) -> dict[str, Any]:
 
 def _size(entry: "Entry") -> str:
     """What an entry is about, in numbers."""
+    from dpals.ledger.amounts import allowed, down, spent, up
     from dpals.release.accounting import mu_of
-    from dpals.statement.rounding import allowed, down, spent, up
 
     if entry.kind == "search":
         return spent(entry.epsilon, entry.delta)
@@ -168,8 +168,8 @@ def _size(entry: "Entry") -> str:
 
 
 def _of_open(run: "Run", path: Path) -> str:
+    from dpals.ledger.amounts import up
     from dpals.release.accounting import mu_of
-    from dpals.statement.rounding import up
 
     return (
         f"not ended: {run.purpose!r} on {run.dataset!r} since {run.since} holds mu {up(mu_of(run.charge))}, of which "

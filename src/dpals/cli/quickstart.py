@@ -50,8 +50,8 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     accuracy against privacy, the privacy statement, and the commands that do the same with a file of your own.
     """
     from dpals.data.write import write_ratings
+    from dpals.ledger.amounts import spent
     from dpals.release.accounting import Budget
-    from dpals.statement.rounding import spent
     from dpals.system.files import write_whole
 
     Budget(epsilon, delta)  # wrong arguments are refused before any work

@@ -207,8 +207,8 @@ class Ratings(RatingArrays):
     def user_hashes(self) -> NDArray[np.uint64]:
         """A 64-bit number for each user, for choices that look random and are always the same.
 
-        Formal guarantee: a user's number is a function of that user's id, or of their ratings where they have no id,
-        and never of a position among the others.
+        Formal guarantee (docs/privacy.md, step 10): a user's number is a function of that user's id, or of their
+        ratings where they have no id, and never of a position among the others.
 
         Examples
         --------

@@ -36,9 +36,9 @@ def read_ratings(
     ``ratings.dat`` and ``u.data``. A damaged file is always an error, and so is one that changes while it is read:
     nothing half-read is returned.
 
-    Formal guarantee: what becomes of a row depends on that row and on what the caller, the name of the file, its header
-    line or its schema declare. No row decides how another one is read. Which row stays of several for one (user,
-    item) is a function of these rows: the latest, and the highest rating of equally late ones.
+    Formal guarantee (docs/privacy.md, step 10): what becomes of a row depends on that row and on what the caller, the
+    name of the file, its header line or its schema declare. No row decides how another one is read. Which row stays of
+    several for one (user, item) is a function of these rows: the latest, and the highest rating of equally late ones.
 
     Parameters
     ----------

@@ -18,9 +18,10 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # polars removes it at the start of what it r
 def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: BadRows) -> pl.DataFrame:
     """Split each line of a block at its separators.
 
-    Formal guarantee: what becomes of a line depends on that line, the separator and the number of fields alone. A line
-    is plain if it has the right number of separators, no carriage return or other oddity, and quotes around whole
-    fields only. polars splits plain lines; Python's csv reads the others, one by one. The line itself decides which.
+    Formal guarantee (docs/privacy.md, step 10): what becomes of a line depends on that line, the separator and the
+    number of fields alone. A line is plain if it has the right number of separators, no carriage return or other
+    oddity, and quotes around whole fields only. polars splits plain lines; Python's csv reads the others, one by one.
+    The line itself decides which.
 
     =============================  ========================================================
     blank line                     left out

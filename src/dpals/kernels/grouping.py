@@ -19,8 +19,9 @@ def order_by_user_and_item(
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Sort rows by user, then item, and keep one row of each (user, item).
 
-    Formal guarantee: what stays of a user depends on the set of that user's rows alone, not on their order and not on
-    anybody else's rows. Rows of one (user, item) that are equal in timestamp and value are the same row.
+    Formal guarantee (docs/privacy.md, step 10): what stays of a user depends on the set of that user's rows alone, not
+    on their order and not on anybody else's rows. Rows of one (user, item) that are equal in timestamp and value are
+    the same row.
 
     A counting sort by user, then a sort of each user's rows. Needs one row number per row of memory.
 

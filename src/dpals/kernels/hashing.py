@@ -42,8 +42,9 @@ def _text_hash(text: str) -> int:
 def row_hashes(indptr: NDArray[np.int64], *words: NDArray[Any]) -> NDArray[np.uint64]:
     """A 64-bit number for each row of a sparse matrix, from the words of its entries in any order.
 
-    Formal guarantee: a row's number is a function of that row's entries alone. Sums wrap around at 2^64, exactly, so
-    the difference of two running totals is the sum of the entries between them, whatever came before.
+    Formal guarantee (docs/privacy.md, step 10): a row's number is a function of that row's entries alone. Sums wrap
+    around at 2^64, exactly, so the difference of two running totals is the sum of the entries between them, whatever
+    came before.
 
     ==============  ===========================
     empty row       0

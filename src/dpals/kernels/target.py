@@ -77,8 +77,9 @@ def target() -> Target:
 def check_same(targets: Iterable[Target]) -> None:
     """Raise where users' rows from these targets may differ in their last bits.
 
-    Formal guarantee: where it returns, a user's row is the same to the last bit on each of the machines, so it does not
-    matter which of them computed it. tests/privacy/test_processors.py compiles kernels for several processors.
+    Formal guarantee (docs/privacy.md, step 11): where it returns, a user's row is the same to the last bit on each of
+    the machines, so it does not matter which of them computed it. tests/privacy/test_processors.py compiles kernels for
+    several processors.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A folder that keeps what a run of training has released, so that the run can go on after a crash."""
+"""A folder with the tables that a run has released, so that an interrupted run can resume."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.errors import InputError
-from dpals.release.mechanism import Release
+from dpals.release.accounting import Release
 from dpals.system.files import OWNER_ONLY, lock, remove_drafts, write_whole
 
 logger = logging.getLogger(__name__)
@@ -24,30 +24,30 @@ _DRAFTED = r"run\.json|release-\d+\.safetensors"
 
 
 class Checkpoint:
-    """The releases of one run, each in a file of its own. It belongs to this process until it is closed.
+    """The released tables of one run, each in a file of its own (docs/privacy.md, step 8).
 
-    Everything in it has noise and was paid for, but keep it to yourself: a table is here before the ledger knows it,
-    and the ledger may yet refuse it. Only the owner can read the files, and the folder where it is made here. It
-    holds no fingerprint of the ratings, which would tell about them: a run that goes on with other ratings than before
-    is as private, but its model is made from both.
+    The folder belongs to this process until it is closed. Everything in it has noise and was paid for, but keep it
+    secret: a table is here before the ledger knows it, and the ledger may still refuse it. Only the owner can read the
+    files, and the folder if it is made here. There is no fingerprint of the ratings, which would reveal something about
+    them: a run that resumes with other ratings is as private, but its model is made from both.
 
     Parameters
     ----------
     folder
-        Where to keep the run; made where it is not there.
+        Where to store the run; made if it does not exist.
     training
-        What decides about the releases: the method, its arguments, the public facts. A folder that holds another
-        training is refused.
+        What determines the releases: the method, its arguments, the public facts. A folder of another training is
+        refused.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> record = Release("item counts", (2, 1), "scalar", bound=5, variance=9, step=0.5, seeded=False)
+    >>> record = Release("item counts", (2, 1), "scalar", sensitivity=5, variance=9, step=0.5, seeded=False)
     >>> with TemporaryDirectory() as folder:
     ...     with Checkpoint(folder, {"method": "ItemMean"}) as checkpoint:
-    ...         checkpoint.keep(1, record, np.array([[3], [4]]))
+    ...         checkpoint.save(1, record, np.array([[3], [4]]))
     ...     with Checkpoint(folder, {"method": "ItemMean"}) as checkpoint:
-    ...         checkpoint.recall(1, record).tolist(), checkpoint.recall(2, record)
+    ...         checkpoint.load(1, record).tolist(), checkpoint.load(2, record)
     ([[3], [4]], None)
     """
 
@@ -56,7 +56,7 @@ class Checkpoint:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(self.folder)
         try:
-            remove_drafts(self.folder, _DRAFTED)  # numbers in them never were released
+            remove_drafts(self.folder, _DRAFTED)  # their numbers were never published
             self.run = self._opened(dict(training))
         except BaseException:
             self._lock.close()
@@ -70,11 +70,11 @@ class Checkpoint:
 
     @property
     def n_releases(self) -> int:
-        """How many releases are kept."""
+        """How many releases are stored."""
         return len(list(self.folder.glob(_file_name("*"))))
 
-    def recall(self, number: int, record: Release) -> NDArray[np.int64] | None:
-        """The table of a release, None where it is not kept; InputError where it is another release."""
+    def load(self, number: int, record: Release) -> NDArray[np.int64] | None:
+        """The table of a release, None if it is not stored; InputError if it is another release."""
         from safetensors import SafetensorError, safe_open
 
         path = self._path(number)
@@ -82,19 +82,19 @@ class Checkpoint:
             return None
         try:
             with safe_open(path, framework="numpy") as file:
-                kept: dict[str, Any] = json.loads(file.metadata()["release"])
+                stored: dict[str, Any] = json.loads(file.metadata()["release"])
                 table: NDArray[np.int64] = file.get_tensor("table")
         except (SafetensorError, KeyError, TypeError, ValueError) as problem:
             raise InputError(f"{path} is damaged: remove the checkpoint to start over ({problem})") from problem
-        if kept != _described(record) or table.shape != record.shape or table.dtype != np.int64:
+        if stored != _described(record) or table.shape != record.shape or table.dtype != np.int64:
             raise InputError(
-                f"release {number} in the checkpoint {self.folder} is {kept.get('purpose')!r}, and not what this "
+                f"release {number} in the checkpoint {self.folder} is {stored.get('purpose')!r}, not what this "
                 f"training releases, {record.purpose!r}: remove the checkpoint to start over"
             )
         return table
 
-    def keep(self, number: int, record: Release, table: NDArray[np.int64]) -> None:
-        """Store the table of a release, durably; once only."""
+    def save(self, number: int, record: Release, table: NDArray[np.int64]) -> None:
+        """Store the table of a release, durably and once."""
         from safetensors.numpy import save
 
         path = self._path(number)
@@ -103,22 +103,22 @@ class Checkpoint:
         content = save({"table": table}, metadata={"release": json.dumps(_described(record))})
         write_whole(path, content, OWNER_ONLY)
 
-    def drop(self, number: int) -> None:
-        """Forget the table of a release that may not be published."""
+    def discard(self, number: int) -> None:
+        """Remove the table of a release that may not be published."""
         self._path(number).unlink(missing_ok=True)
 
     def _path(self, number: int) -> Path:
         return self.folder / _file_name(f"{number:04}")
 
     def _opened(self, training: dict[str, str]) -> str:
-        """Name of the run that is kept here, or of a new one."""
+        """Name of the run that is stored here, or of a new one."""
         try:
             facts = json.loads((self.folder / _RUN).read_bytes())
-            run, started, kept = str(facts["run"]), str(facts["started"]), dict(facts["training"])
+            run, started, earlier = str(facts["run"]), str(facts["started"]), dict(facts["training"])
             if facts["format"] != FORMAT:
                 raise ValueError(f"its format is not {FORMAT}")
         except FileNotFoundError:
-            for path in self.folder.glob(_file_name("*")):  # of a run that is being removed
+            for path in self.folder.glob(_file_name("*")):  # of a run whose removal was interrupted
                 path.unlink()
             run, started = uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds")
             facts = {"format": FORMAT, "run": run, "started": started, "training": training}
@@ -126,17 +126,17 @@ class Checkpoint:
             return run
         except (KeyError, TypeError, ValueError) as problem:
             raise InputError(f"{self.folder} is no checkpoint of this version of dpals: {problem}") from problem
-        for name in kept.keys() | training.keys():
-            before, now = (facts.get(name, "not there") for facts in (kept, training))
+        for name in earlier.keys() | training.keys():
+            before, now = (facts.get(name, "not there") for facts in (earlier, training))
             if before != now:
                 raise InputError(
                     f"the checkpoint {self.folder} is of another training: {name} was {before} and is now {now}. "
-                    "Go on as before, or start over (--fresh, or another folder)"
+                    "Resume with what it was, or start over (--fresh, or another folder)"
                 )
         if self.n_releases:
             logger.warning(
-                "going on with %d releases of the run that began at %s, which are not made or paid for again; if the "
-                "ratings are others by now, start over (--fresh, or another folder)",
+                "resuming with %d releases of the run that began at %s, which are not made or paid for again; if the "
+                "ratings have changed since, start over (--fresh, or another folder)",
                 self.n_releases,
                 started,
             )
@@ -144,15 +144,15 @@ class Checkpoint:
 
 
 def run_in(folder: Path) -> str:
-    """Name of the run that is kept in a folder, "" where there is none."""
+    """Name of the run that is stored in a folder, "" if there is none."""
     try:
         return str(json.loads((folder / _RUN).read_bytes())["run"])
     except (OSError, KeyError, TypeError, ValueError):
         return ""
 
 
-def forget(folder: Path, run: str = "") -> None:
-    """Remove the run that is kept in a folder, if it is the given one, and the folder if nothing else is in it."""
+def remove_checkpoint(folder: Path, run: str = "") -> None:
+    """Remove the run that is stored in a folder, if it is the given one, and the folder if nothing else is in it."""
     if not folder.exists():
         return
     with _locked(folder):
@@ -167,7 +167,7 @@ def forget(folder: Path, run: str = "") -> None:
 
 
 def _locked(folder: Path) -> IO[bytes]:
-    """The lock file of a folder, held until it is closed; OSError where another process holds it."""
+    """The lock file of a folder, held until it is closed; OSError if another process holds it."""
     try:
         return lock(folder / _LOCK, OWNER_ONLY)
     except BlockingIOError:
@@ -179,10 +179,9 @@ def _file_name(number: str) -> str:
 
 
 def _described(record: Release) -> dict[str, Any]:
-    """The record as JSON gives it back. Whole numbers are too long for some readers, so they are text."""
-    return {
-        **asdict(record),
-        "shape": list(record.shape),
-        "bound": str(record.bound),
-        "variance": str(record.variance),
-    }
+    """The record as JSON gives it back. Integers are text, because they are too long for some readers.
+
+    "bound" is the sensitivity, under the name that it had in earlier versions.
+    """
+    facts = {"bound" if name == "sensitivity" else name: value for name, value in asdict(record).items()}
+    return facts | {"shape": list(record.shape), "bound": str(record.sensitivity), "variance": str(record.variance)}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 SEEDED = " (seeded: not private)"
-"""At the end of the purpose of what was done with noise from a known seed."""
+"""How the purpose of a spend ends if its noise came from a known seed."""
 
 
 def now() -> str:
@@ -23,17 +23,17 @@ class Entry:
     ===============  =======================================================================================
     ``budget``       all that may be spent on the data set from now on: `epsilon`, `delta` and, without
                      searches, `cost`
-    ``reservation``  `run` may cost up to `cost`, which is `epsilon` at `delta`; `adaptive` where its costs
+    ``reservation``  `run` may cost up to `cost`, which is `epsilon` at `delta`; `adaptive` if its costs
                      depend on what it released
-    ``spend``        `cost` was spent, by `run`
+    ``spend``        `run` spent `cost`
     ``publication``  what was paid for under this receipt was published; the purpose is the digest of the numbers
-    ``end``          `run` has ended, and `cost` of what it had reserved was given back
+    ``end``          `run` has ended, and `cost` of what it had reserved was refunded
     ``search``       the best of a secret number of tries, for `epsilon` and `delta`
-    ``population``   `sketch` of the people in the data (`population`)
+    ``population``   a `sketch` of the users in the data (`user_sketch`)
     ===============  =======================================================================================
 
     `cost` is in units of 2^-64 of squared mu. `receipt` is the name of the run and the number of the release in it,
-    for runs that can be resumed. `nonce` is random and secret: without it nobody can tell what a hash is of.
+    for runs that can be resumed. `nonce` is random and secret: without it, a hash of the row reveals nothing.
     """
 
     kind: str
@@ -50,24 +50,26 @@ class Entry:
     nonce: str = field(default="", repr=False)
 
     def public(self) -> dict[str, Any]:
-        """What may be shown: all but the sketch and the nonce, with which one could guess at who is in it."""
+        """What may be shown: all but the sketch and the nonce, which would allow to test who is in the data."""
         return {name: value for name, value in asdict(self).items() if name not in ("sketch", "nonce")}
 
     def to_json(self) -> str:
-        """The row as it is written, without what is as usual."""
-        usual = {part.name: part.default for part in fields(self) if part.default is not MISSING}
-        said = {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
-        return json.dumps(said, sort_keys=True)
+        """The row as it is written, without fields that have their default value."""
+        defaults = {part.name: part.default for part in fields(self) if part.default is not MISSING}
+        written = {
+            name: value for name, value in asdict(self).items() if name not in defaults or value != defaults[name]
+        }
+        return json.dumps(written, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "Entry":
-        """The row that was written, by this or an earlier version of dpals."""
+        """The row that this or an earlier version of dpals wrote."""
         data: dict[str, Any] = json.loads(text)
         data["sketch"] = tuple(data.get("sketch", ()))
-        if data["kind"] == "budget" and "epsilon" not in data:  # earlier versions had it in words only
-            said = re.fullmatch(r"epsilon (\S+), delta (\S+)", data["purpose"])
-            assert said is not None
-            data |= {"epsilon": float(said[1]), "delta": float(said[2])}
-        if "run" not in data:  # the same: it is the first part of the receipt
+        if data["kind"] == "budget" and "epsilon" not in data:  # earlier versions wrote it in words alone
+            found = re.fullmatch(r"epsilon (\S+), delta (\S+)", data["purpose"])
+            assert found is not None
+            data |= {"epsilon": float(found[1]), "delta": float(found[2])}
+        if "run" not in data:  # earlier versions wrote it in the receipt alone
             data["run"] = data.get("receipt", "").rpartition("/")[0]
         return cls(**data)

@@ -1,8 +1,8 @@
 """The file of a ledger: an append-only SQLite table whose rows are chained by hashes.
 
-Each row's hash covers the row and the hash before it, and a separate head holds the number of rows and the last hash.
-Every row has 16 random bytes of its own (`Entry.nonce`), so that no two ledgers have a hash in common unless one began
-as a copy of the other, and a hash tells nothing about its row.
+Each row's hash covers the row and the hash before it. A separate head holds the number of rows and the last hash. Every
+row has 16 random bytes of its own (`Entry.nonce`), so that no two ledgers have a hash in common unless one began as a
+copy of the other, and a hash reveals nothing about its row.
 
 Format 1 had rows without random bytes, runs and searches. It is read as it is, with its hashes, and becomes format 2
 when the first row is added.
@@ -27,10 +27,11 @@ GENESIS = hashlib.sha256(b"dpals ledger 1").hexdigest()
 
 
 class LedgerDamaged(RuntimeError):  # noqa: N818, a public name
-    """The ledger is not what dpals wrote; nothing more may be spent on its word."""
+    """The ledger is not as dpals wrote it, so nothing more may be spent."""
 
 
 def create(connection: sqlite3.Connection) -> None:
+    """Make the tables of an empty ledger."""
     for statement in SCHEMA:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -38,7 +39,7 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def create_file(path: Path) -> None:
-    """A new ledger, for its owner's eyes only. It appears complete or not at all, so an empty file is always damage."""
+    """A new ledger that only its owner can read. It appears complete or not at all, so an empty file means damage."""
     draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -64,10 +65,10 @@ def append(connection: sqlite3.Connection, content: str) -> None:
 
 
 def read(connection: sqlite3.Connection) -> list[str]:
-    """All rows, after walking the chain from its beginning to the head; `LedgerDamaged` where it does not hold."""
+    """All rows, after walking the chain from its beginning to the head; `LedgerDamaged` if it does not hold."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version not in FORMATS:
-        raise LedgerDamaged(f"format {version} is none that this version of dpals knows: {FORMATS}")
+        raise LedgerDamaged(f"this version of dpals does not know format {version}, only {FORMATS}")
     schema = connection.execute("SELECT sql FROM sqlite_schema ORDER BY rowid").fetchall()
     if [sql for (sql,) in schema] != [statement.rstrip(";") for statement in SCHEMA]:
         raise LedgerDamaged("its tables or the triggers that keep it append-only were changed")
@@ -79,7 +80,7 @@ def read(connection: sqlite3.Connection) -> list[str]:
             raise LedgerDamaged(f"the chain breaks at entry {expected}: the ledger was changed or damaged")
         contents.append(content)
     if connection.execute("SELECT count, hash FROM head").fetchall() != [(len(contents), last)]:
-        raise LedgerDamaged(f"the head does not belong to the {len(contents)} entries: entries were removed or added")
+        raise LedgerDamaged(f"the head does not match the {len(contents)} entries: entries were removed or added")
     return contents
 
 
@@ -96,4 +97,5 @@ def holds(connection: sqlite3.Connection, wanted: str) -> bool:
 
 
 def link(previous: str, number: int, content: str) -> str:
+    """The hash of a row, which covers the hash before it."""
     return hashlib.sha256(f"{previous}\n{number}\n{content}".encode()).hexdigest()

@@ -1,7 +1,7 @@
 """What the entries of a ledger add up to, and whether that is within a budget.
 
-Two kinds of things add up. *Trainings* are Gaussian: their costs are squared mu, and their sum is exact. *Searches*
-(`selection`) have an epsilon and a delta each, and no mu. Both together: step 6 of docs/privacy.md.
+Two kinds of entries add up. *Trainings* are Gaussian: their costs are squared mu, and their sum is exact. *Searches*
+(`release.selection`) have an epsilon and a delta each, and no mu. docs/privacy.md, step 6, adds up both.
 """
 
 import math
@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpals.ledger import amounts
 from dpals.ledger.entries import SEEDED, Entry
 from dpals.release import accounting
 from dpals.release.accounting import cost_of, mu_of
-from dpals.statement import rounding
 
 _SMALLEST_DELTA = 1e-250
 _USUAL_DELTA = 1e-6
@@ -25,9 +25,9 @@ class Run:
     Attributes
     ----------
     is_open
-        Whether it goes on, or was broken off and may be resumed.
+        Whether it is in progress, or was interrupted and may be resumed.
     adaptive
-        Whether what its releases cost depends on what it released.
+        Whether the costs of its releases depend on what it released.
     """
 
     name: str
@@ -41,10 +41,10 @@ class Run:
 
     @property
     def charge(self) -> int:
-        """What it counts for: all that it reserved as long as it may spend it, and what it spent after that.
+        """What it counts for: all that it reserved until it has ended, and what it spent after that.
 
-        Of adaptive costs only the limit was fixed before anything was released, so the limit counts even then. A run
-        that ended without a spend released nothing.
+        This is docs/privacy.md, step 5: of adaptive costs only the limit was fixed before anything was released, so the
+        limit counts even then. A run that ended without a spend released nothing.
         """
         if self.is_open or (self.adaptive and self.spent):
             return max(self.reserved, self.spent)
@@ -87,10 +87,10 @@ class Total:
     searches
         Epsilon and delta of each.
     seeded
-        Whether some of it had noise from a known seed: it promises nothing.
+        Whether the noise of some of it came from a known seed, so that it promises nothing.
     partial
-        Whether an earlier version of dpals wrote some of it, which counted what adaptive runs used, not what they
-        promised, and no searches: the total is at least this.
+        Whether an earlier version of dpals wrote some of it. That version counted what adaptive runs used, not what
+        they promised, and no searches: the true total may be larger.
     """
 
     cost: int = 0
@@ -104,11 +104,11 @@ class Total:
         return mu_of(self.cost)
 
     def at(self, delta: float) -> tuple[float, float]:
-        """Epsilon and delta of everything together: at the given delta, or at a larger one where searches need it.
+        """Epsilon and delta of everything together: at the given delta, or at a larger one if searches need it.
 
-        Formal guarantee: trainings of mu in all and searches of (e_i, d_i) are together
-        (epsilon(mu, d') + sum e_i, d' + sum d_i)-DP for every d' (docs/privacy.md, step 6). Here d' is what the
-        searches leave of `delta`, or `delta` itself where they leave nothing. Sums are exact and rounded up.
+        Formal guarantee (docs/privacy.md, step 6): trainings of mu in all and searches of (e_i, d_i) are together
+        (epsilon(mu, d') + sum e_i, d' + sum d_i)-DP for every d'. Here d' is what the searches leave of `delta`, or
+        `delta` itself if they leave nothing. Sums are exact and rounded up.
 
         ==================  ============================
         nothing spent       (0, delta)
@@ -132,14 +132,17 @@ class Total:
         if math.isinf(epsilon):
             return epsilon, _above(whole)
         together = _above(epsilons + Fraction(epsilon))
-        tidy = float(f"{together:.9g}")  # where it is true as well: what a budget allows is shown as that budget
+        tidy = float(f"{together:.9g}")  # taken if it is true as well, so that a budget spent in full shows as itself
         left = Fraction(tidy) - epsilons
         if left > 0 and self.cost <= cost_of(accounting.mu(_below(left), _below(own))):
             together = min(together, tidy)
         return together, _above(whole)
 
     def allowance(self, budget: Entry) -> int:
-        """What trainings may cost in all beside these searches; -1 where the searches alone exceed the budget."""
+        """What trainings may cost in all beside these searches; -1 if the searches alone exceed the budget.
+
+        Formal guarantee (docs/privacy.md, step 6): trainings within it and these searches are within the budget.
+        """
         if not self.searches:
             return budget.cost
         epsilons, deltas = self._searched
@@ -156,7 +159,7 @@ class Total:
         >>> Total(cost_of(0.24999)).text(1e-6)
         'epsilon 1.061 at delta 1e-06 (mu 0.25)'
         """
-        return rounding.together(*self.at(delta), self.mu, self.searches, self.partial)
+        return amounts.together(*self.at(delta), self.mu, self.searches, self.partial)
 
     @property
     def _searched(self) -> tuple[Fraction, Fraction]:
@@ -183,7 +186,7 @@ def budget_of(entries: Iterable[Entry], dataset: str) -> Entry | None:
 
 
 def delta_of(entries: Iterable[Entry], dataset: str) -> float:
-    """The delta to show a data set's total at: of its budget, or of its latest training or search, or the usual one."""
+    """The delta at which to show a data set's total: of its budget, else of its latest entry, else the usual one."""
     own = [entry for entry in entries if entry.dataset == dataset and entry.delta]
     budget = budget_of(own, dataset)
     return budget.delta if budget else own[-1].delta if own else _USUAL_DELTA

@@ -1,31 +1,36 @@
-"""Whether people are known to a ledger under another name.
+"""Whether the users of a data set are in a ledger under another name.
 
-Costs add up by the name of the data set, and a copy of a file has another name. So the ledger keeps a *sketch* of the
-people of each data set: the 1024 smallest keyed hashes of their ids. People who come and go change it a little, new
+Costs add up by the name of the data set, and a copy of a file has another name. So the ledger stores a *sketch* of the
+users of each data set: the 1024 smallest keyed hashes of their ids. Users who come and go change it a little, new
 ratings do not.
 
-**What it tells, and to whom.** The sketch depends on who is in the data, exactly, without noise. It stays in the file
-of the ledger, which its owner alone can read, as the ratings do; the key is in there, too. What leaves the file is the
+**What it reveals, and to whom.** The sketch depends on who is in the data, exactly, without noise. It stays in the file
+of the ledger, which only its owner can read, as the ratings do; the key is in there, too. What leaves the file is the
 ledger's head, which statements print. It is a hash over rows that have 16 secret random bytes each (`Entry.nonce`).
-As long as SHA-256 cannot be told from a random function by those who do not know these, the head is a random number,
-whatever the sketch. A warning about a known population goes to the operator, who has the data, like any other message.
+As long as nobody without these bytes can tell SHA-256 from a random function, the head is a random number, whatever the
+sketch. A warning about shared users goes to the operator, who has the data, like any other message.
 """
 
 import hashlib
 import heapq
+import logging
 from collections.abc import Iterable
 from typing import Any
 
+from dpals.ledger.entries import Entry
+
+logger = logging.getLogger(__name__)
+
 SIZE = 1024
-"""Parts of a known population are noticed if they are larger than about a hundredth of it, and often if smaller."""
-ALIKE = 0.1
-"""The share of the smaller population from which on two are taken for the same people."""
+"""A subset of known users is noticed if it is larger than about a hundredth of them, and often if it is smaller."""
+SHARED = 0.1
+"""From this share of the smaller data set on, the users of two data sets are taken to be the same people."""
 
 Sketch = tuple[str, ...]
 
 
 def sketch_of(key: bytes, ids: Iterable[Any]) -> Sketch:
-    """The smallest keyed hashes of ids. The integer 7 and the text "7" are the same id here.
+    """The smallest keyed hashes of ids (docs/privacy.md, step 9). The integer 7 and the text "7" are the same id here.
 
     Examples
     --------
@@ -36,7 +41,7 @@ def sketch_of(key: bytes, ids: Iterable[Any]) -> Sketch:
 
 
 def merged(one: Sketch, other: Sketch) -> Sketch:
-    """The sketch of two populations together.
+    """The sketch of the users of two data sets together.
 
     Examples
     --------
@@ -47,9 +52,9 @@ def merged(one: Sketch, other: Sketch) -> Sketch:
 
 
 def overlap(one: Sketch, other: Sketch) -> float:
-    """About the share of the smaller population that is in both.
+    """An estimate of how many of the users of the smaller data set are in both, as a share.
 
-    Below the largest hash of a full sketch, all hashes of the population are known.
+    Below the largest hash of a full sketch, all hashes of the users are known.
 
     Examples
     --------
@@ -63,6 +68,25 @@ def overlap(one: Sketch, other: Sketch) -> float:
     ours, theirs = ({tag for tag in sketch if tag <= known_to} for sketch in (one, other))
     smaller = min(len(ours), len(theirs))
     return len(ours & theirs) / smaller if smaller else 0.0
+
+
+def sketches_of(entries: Iterable[Entry]) -> dict[str, Sketch]:
+    """The latest sketch of each data set."""
+    return {entry.dataset: entry.sketch for entry in entries if entry.kind == "population"}
+
+
+def warn_of_shared_users(entries: Iterable[Entry], dataset: str, sketch: Sketch) -> None:
+    """Log a warning if many of the users are in the ledger under the name of another data set."""
+    others = [
+        name for name, other in sketches_of(entries).items() if name != dataset and overlap(sketch, other) >= SHARED
+    ]
+    if others:
+        logger.warning(
+            "many users of %r are in this ledger as %s already, and what is spent on them adds up under one name only. "
+            "If they are the same people, use that name for them (dataset=..., or --dataset)",
+            dataset,
+            " and ".join(map(repr, others)),
+        )
 
 
 def _keyed(key: bytes, id_: Any) -> str:

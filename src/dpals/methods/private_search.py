@@ -16,13 +16,12 @@ from dpals.methods.base.parameters import WHOLE, OneOf, Within, check_arguments
 from dpals.methods.means import means_model
 from dpals.model.factor_model import FactorModel
 from dpals.private.scoring import LARGEST_GAIN, score_contribution
-from dpals.release.accounting import Budget, cost_of, mu_of
+from dpals.release.accounting import Budget, Release, cost_of, mu_of
 from dpals.release.contribution import Query
-from dpals.release.mechanism import Release
 from dpals.release.selection import DISTRIBUTIONS, Selection, best_of, tries_of
 from dpals.release.selection import epsilon as epsilon_of_selection
 from dpals.release.selection import mu as mu_of_a_try
-from dpals.statement.record import Statement, together
+from dpals.statement.record import Statement, dataset_totals
 
 CONSTRAINTS: dict[str, Within | OneOf] = {
     "tries": Within(low=1.01, high=1e6, closed=True),
@@ -173,7 +172,7 @@ class PrivateSearch(PrivateEstimator):
             is_private=self.insecure_seed is None,
             dataset=dataset,
             selection=Selection(self.distribution, float(self.tries), mu),
-            **together(books, dataset, self.delta),
+            **dataset_totals(books, dataset, self.delta),
         )
         self.model_ = self._with_settings(model.with_privacy(statement))
         return self

@@ -14,6 +14,7 @@ from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.rows import gram_matrix, pair_products, row_norms
 from dpals.kernels.top_k import top_k
+from dpals.ledger.amounts import spent
 from dpals.model.export import export_model
 from dpals.model.history import ColumnNames, read_history, take_history
 from dpals.model.storage import NUMBERS, damage_reported, read_model, write_model
@@ -21,7 +22,6 @@ from dpals.private.frank_wolfe import FrankWolfeProblem, Replay
 from dpals.private.means import user_means
 from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 from dpals.statement.record import Statement
-from dpals.statement.rounding import spent
 
 Floats = NDArray[np.float32]
 

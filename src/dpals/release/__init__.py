@@ -5,19 +5,14 @@ coefficients c_ij for its items, and the mechanism publishes, for every item j,
 
     sum_i c_ij * x_i  +  Gaussian noise.
 
-Read the files in this order:
+Read the files in this order, with docs/privacy.md, the proof, beside them:
 
-``contribution``  what users contribute, on an integer grid, with the bound enforced user by user
-``sums``          exact sums of what was contributed
-``randomness``    exact integer noise from a cryptographic generator
-``accounting``    what a release costs and what costs add up to
-``rounding``      numbers for people, rounded to the safe side
-``entries``       the rows of a ledger
-``chain``         the file of a ledger, chained by hashes
-``totals``        what entries add up to
-``population``    whether people are known under another name
-``ledger``        the durable record of what was reserved and spent
-``mechanism``     the mechanism itself: bound, sum, pay, add noise, in this order
-``selection``     the best of a secret number of tries, and what choosing costs
-``statement``     what was promised, for people
+``contribution``  what users contribute, on an integer grid, clipped to the sensitivity user by user
+``sums``          exact sums of the contributions
+``noise``         exact integer Gaussian noise from a cryptographic generator
+``accounting``    what a release costs, and what costs add up to
+``mechanism``     the mechanism itself: clip, sum, pay, add noise, in this order
+``selection``     the best of a secret number of tries, and what choosing it costs
+
+The ledger, where the mechanism records what it spends, is `dpals.ledger`. What people read is `dpals.statement`.
 """

@@ -1,12 +1,12 @@
 """What a release costs, and what the costs add up to.
 
-Every release of this library is a Gaussian mechanism: a statistic that one user moves by at most S (in l2
-norm), plus Gaussian noise of variance V. Such a release is mu-Gaussian-DP with mu^2 = S^2 / V, and any
-sequence of them, even adaptive, is mu-GDP with mu^2 = sum of mu_t^2, exactly (Dong, Roth & Su 2022).
+Every release of this library is a Gaussian mechanism: a statistic of sensitivity S, which is how far one user can move
+it in l2 norm, plus Gaussian noise of variance V. Such a release is mu-Gaussian-DP with mu^2 = S^2 / V, and any sequence
+of them, even adaptive, is mu-GDP with mu^2 = sum of mu_t^2, exactly (Dong, Roth & Su 2022).
 
-Costs are therefore squared mu. They are kept as **integers, in units of 2^-64**, so that they add up without
-rounding: the cost of a release is rounded up, a budget is rounded down. Floats appear only when a person
-asks for mu, epsilon or delta, and each is then rounded to the side that never promises too much.
+Costs are therefore squared mu. They are kept as **integers, in units of 2^-64**, so that they add up without rounding:
+the cost of a release is rounded up, a budget is rounded down. Floats appear only when a person asks for mu, epsilon or
+delta. Each is then rounded to the side that never promises too much.
 """
 
 import math
@@ -21,21 +21,20 @@ COST_BITS = 64
 
 _ULP = 2.0**-53
 _LARGEST = 1e9
-_SMALLEST = 2.0**-1000  # below it floats lose digits
+_SMALLEST = 2.0**-1000  # below this, floats lose digits
 _PART_DELTA = 1e-15
 
 
 class PrivacyBudgetExceeded(RuntimeError):  # noqa: N818, a public name
-    """A release was refused because it would have cost more than what is left."""
+    """A release was refused because it would have cost more than what is left of a budget."""
 
 
 def delta(mu: float, epsilon: float) -> float:
     """Smallest delta for which mu-Gaussian-DP implies (epsilon, delta)-DP.
 
-    Formal guarantee: the value returned is at least the true one,
-    Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu). Where that is at least 1e-15, it is exceeded by
-    less than 2e-13 (mu + 1/mu) of it: by less than 1e-9 of it for mu between 0.001 and 1000, and by up to 2e-5
-    of it for a mu of 1e-9 or 1e9.
+    Formal guarantee (docs/privacy.md, step 6): the value returned is at least the true one,
+    Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu). Where that is at least 1e-15, the relative excess is
+    below 2e-13 (mu + 1/mu): below 1e-9 for mu between 0.001 and 1000, and up to 2e-5 for a mu of 1e-9 or 1e9.
 
     =====================  ===================================================
     mu = 0                 0: nothing depends on any user
@@ -77,8 +76,8 @@ def delta(mu: float, epsilon: float) -> float:
 def epsilon(mu: float, delta: float) -> float:
     """Smallest epsilon for which mu-Gaussian-DP implies (epsilon, delta)-DP.
 
-    Formal guarantee: never below the true value; above it by less than 1e-9 of it for epsilon between 1e-3
-    and 1e3 and delta between 1e-15 and 0.5.
+    Formal guarantee (docs/privacy.md, step 6): never below the true value. The relative excess is below 1e-9 for
+    epsilon between 1e-3 and 1e3 and delta between 1e-15 and 0.5.
 
     =====================  ===================================================
     mu = 0                 0
@@ -101,8 +100,8 @@ def epsilon(mu: float, delta: float) -> float:
 def mu(epsilon: float, delta: float) -> float:
     """Largest mu for which mu-Gaussian-DP implies (epsilon, delta)-DP: what a budget buys.
 
-    Formal guarantee: never above the true value; below it by less than 1e-9 of it for epsilon between 1e-3
-    and 1e3 and delta between 1e-15 and 0.5.
+    Formal guarantee (docs/privacy.md, step 6): never above the true value. The relative shortfall is below 1e-9 for
+    epsilon between 1e-3 and 1e3 and delta between 1e-15 and 0.5.
 
     Examples
     --------
@@ -115,7 +114,7 @@ def mu(epsilon: float, delta: float) -> float:
 
 
 def compose(mus: Iterable[float]) -> float:
-    """The mu of several releases together: the root of the sum of squares, rounded up.
+    """The mu of several releases together: the root of the sum of squares, rounded up (docs/privacy.md, step 5).
 
     Examples
     --------
@@ -137,7 +136,7 @@ def attack_power(mu: float, false_positive_rate: float) -> float:
 
 
 def general_attack_power(epsilon: float, delta: float, false_positive_rate: float) -> float:
-    """The same where no more is known than (epsilon, delta)-DP.
+    """The same if nothing more is known than (epsilon, delta)-DP.
 
     Examples
     --------
@@ -149,20 +148,20 @@ def general_attack_power(epsilon: float, delta: float, false_positive_rate: floa
     return min(1.0, by_members, by_others)
 
 
-def cost(bound: int, variance: int) -> int:
-    """Cost of one release: bound^2 / variance in units of 2^-64, rounded up.
+def cost(sensitivity: int, variance: int) -> int:
+    """Cost of one release (docs/privacy.md, step 4): sensitivity^2 / variance in units of 2^-64, rounded up.
 
     =====================  ===================================================
-    bound = 0              0: no user can move the result
-    variance = 0           ZeroDivisionError: no noise has no finite cost
+    sensitivity = 0        0: no user can move the result
+    variance = 0           ZeroDivisionError: without noise no cost is finite
     =====================  ===================================================
     """
-    return -(-(bound * bound << COST_BITS) // variance)
+    return -(-(sensitivity * sensitivity << COST_BITS) // variance)
 
 
-def variance_for(bound: int, cost: int) -> int:
-    """Smallest noise variance with which a release of this bound costs at most `cost`; at least 1."""
-    return max(1, -(-(bound * bound << COST_BITS) // cost))
+def variance_for(sensitivity: int, cost: int) -> int:
+    """Smallest noise variance, of at least 1, at which a release costs at most `cost` (docs/privacy.md, step 4)."""
+    return max(1, -(-(sensitivity * sensitivity << COST_BITS) // cost))
 
 
 def cost_of(mu: float) -> int:
@@ -179,7 +178,7 @@ def mu_of(cost: int) -> float:
 
 
 def boundary(holds_above: Callable[[float], bool]) -> tuple[float, float]:
-    """Two floats 4 ulp apart, the predicate false at the first (or 0) and true at the second.
+    """Two floats at most 4 ulp apart: the predicate is false at the first, unless that is 0, and true at the second.
 
     Examples
     --------
@@ -202,7 +201,7 @@ def boundary(holds_above: Callable[[float], bool]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Budget:
-    """What one training run may spend, as a whole that methods split into shares.
+    """What one training may spend. Methods split it among their releases.
 
     Examples
     --------
@@ -225,9 +224,9 @@ class Budget:
 
     @classmethod
     def of_cost(cls, cost: int) -> "Budget":
-        """The largest budget that costs at most so much, for a part of a run that is accounted for as a whole.
+        """A budget that costs nearly `cost` and never more, for a part of a run that is accounted for as a whole.
 
-        It is written with a delta of 1e-15, at which epsilon is above 0 whatever the cost.
+        Its delta is 1e-15, at which epsilon is above 0 whatever the cost.
 
         Examples
         --------
@@ -246,17 +245,57 @@ class Budget:
 
     @cached_property
     def cost(self) -> int:
-        """The whole budget in units of cost, rounded down."""
+        """The whole budget as a cost, rounded down."""
         return cost_of(self.mu)
 
     def split(self, *weights: float) -> tuple[int, ...]:
-        """Costs in proportion to `weights` whose sum is at most the whole budget."""
+        """Costs in proportion to `weights`, whose sum is at most the whole budget (docs/privacy.md, step 5)."""
         _check(
             bool(weights) and all(w >= 0 and math.isfinite(w) for w in weights) and sum(weights) > 0,
             f"shares must be numbers of at least 0 and not all 0, got {weights}",
         )
         exact = [Fraction(w) for w in weights]
         return tuple(math.floor(self.cost * w / sum(exact)) for w in exact)
+
+
+@dataclass(frozen=True)
+class Release:
+    """The record of one release.
+
+    Attributes
+    ----------
+    purpose
+        What it was for, in words.
+    shape, form
+        Of the published table, as the query described it.
+    sensitivity, variance
+        In units of the integer grid, so that the cost can be checked exactly.
+    step
+        The size of one unit.
+    seeded
+        Whether its noise came from a known seed: it is not private then.
+    """
+
+    purpose: str
+    shape: tuple[int, int]
+    form: str
+    sensitivity: int
+    variance: int
+    step: float
+    seeded: bool
+
+    @property
+    def cost(self) -> int:
+        return cost(self.sensitivity, self.variance)
+
+    @property
+    def mu(self) -> float:
+        return mu_of(self.cost)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the published numbers (of a diagonal entry, for matrices)."""
+        return math.sqrt(self.variance) * self.step
 
 
 _delta = delta  # the name without a shadow, for functions that have an argument called delta

@@ -1,10 +1,10 @@
-"""What users contribute, as integers, with one bound enforced for each of them.
+"""What users contribute, as integers, clipped to the sensitivity user by user.
 
-An `Contribution` holds, for a block of users, coefficients c_ij on the items each user touches and a vector x_i per
+A `Contribution` holds, for a block of users, coefficients c_ij on the items that each user touches and a vector x_i per
 user. What user i adds to the published table is the outer product of (c_ij)_j and x_i, whose squared norm
-factorises: |x_i|^2 * sum_j c_ij^2. That one number is the user's sensitivity, and `quantize_and_clip` makes sure, in
-integers, that it is at most the square of the bound. Nothing here trusts the caller's arithmetic. What remains
-the duty of the private zone: each user is one row, and a row depends on that user's data alone.
+factorises: |x_i|^2 * sum_j c_ij^2. `quantize_and_clip` makes sure, in integers, that this number is at most the square
+of the sensitivity. Nothing here trusts the caller's arithmetic. Two duties stay with the private zone: each user is one
+row, and a row depends on that user's data alone.
 """
 
 import math
@@ -16,20 +16,22 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpals.kernels.item_sums import entries_by_item
+
 Form = Literal["scalar", "vector", "symmetric"]
 FloatArray = NDArray[np.floating[Any]]
 
-MAX_BOUND_BITS = 30
-"""Integer bounds are at most 2^30: their squares, and sums up to one above, fit in int64."""
+MAX_SENSITIVITY_BITS = 30
+"""Integer sensitivities are at most 2^30: their squares, and sums up to one above, fit in int64."""
 
-_LARGEST = 2**MAX_BOUND_BITS  # integers beyond it would break any bound, so they saturate
+_LARGEST = 2**MAX_SENSITIVITY_BITS  # integers beyond it would exceed any sensitivity, so they saturate
 
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
     """Which items each user of a block touches: the rows of a CSR matrix without its values.
 
-    Formal guarantee: every row belongs to one user and names no item twice, so that no user counts twice.
+    Formal guarantee (docs/privacy.md, step 1): no row names an item twice, so that no user counts twice for an item.
     The arrays are read-only copies unless they were read-only already.
 
     Parameters
@@ -39,10 +41,10 @@ class Pattern:
     n_items
         Size of the catalogue, a public number.
     first_user
-        Number of the first row among all users. Blocks of one release may not overlap.
+        Number of the first row among all users. The blocks of one release may not overlap.
 
     ==========================  ====================================================
-    user without items          allowed, contributions nothing
+    user without items          allowed, contributes nothing
     item twice, out of order    ValueError
     item outside the catalogue  ValueError
     ==========================  ====================================================
@@ -73,9 +75,7 @@ class Pattern:
     @cached_property
     def by_item(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
         """The same entries ordered by item: item pointers, positions of the entries, their rows."""
-        pointers: NDArray[np.int64]
-        pointers, positions, rows = _transpose(self.indptr, self.items, self.n_items)
-        return pointers, positions, rows
+        return entries_by_item(self.indptr, self.items, self.n_items)  # type: ignore[no-any-return]
 
     @classmethod
     def one_item(cls, n_users: int, first_user: int = 0) -> "Pattern":
@@ -85,7 +85,7 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """What a block of users contributes, in real numbers, before the grid and the bound.
+    """What a block of users contributes, in real numbers, before it is quantized and clipped.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Contribution:
     coefficients
         One number per entry of the pattern.
     vectors
-        One row per user; left out where every x_i is 1.
+        One row per user; None if every x_i is 1.
     """
 
     pattern: Pattern
@@ -104,28 +104,28 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Query:
-    """The public description of a release: its shape, its bound and its grid, all chosen without the data.
+    """The public description of a release: its shape, sensitivity and grid, all chosen without the data.
 
     Parameters
     ----------
     purpose
-        What the release is for, in words a reviewer understands.
+        What the release is for, in words that a reviewer understands.
     n_items
         Number of published rows; 1 for a global statistic.
     sensitivity
-        Largest norm of what one user adds to the whole table: sqrt(sum_j c_ij^2) * |x_i|, for the symmetric
-        form sqrt(sum_j c_ij^2) * |u_i|^2. Users above it are scaled down.
+        The largest norm of what one user adds to the whole table: sqrt(sum_j c_ij^2) * |x_i|, and for the symmetric
+        form sqrt(sum_j c_ij^2) * |u_i|^2. Users above it are clipped.
     form
         ``scalar`` publishes sum_i c_ij; ``vector`` sum_i c_ij x_i; ``symmetric`` the upper triangles of
         sum_i c_ij u_i u_i^T, row by row.
     dimension
         Length of the users' vectors; 1 for scalars.
     coefficient_norm
-        Typical size of sqrt(sum_j c_ij^2). It only places the grid: it splits the digits between
-        coefficients and vectors.
+        Typical size of sqrt(sum_j c_ij^2). It affects the grid alone: it splits the digits between coefficients and
+        vectors.
     weights
-        For vectors: how much each coordinate counts in the bound, as integers. A coordinate of weight w gets
-        noise of variance V / w.
+        For vectors: how much each coordinate counts in the norm, as integers. A coordinate of weight w gets noise of
+        variance V / w.
     """
 
     purpose: str
@@ -138,7 +138,9 @@ class Query:
 
     def __post_init__(self) -> None:
         if not (self.sensitivity == 0 or 1e-100 <= self.sensitivity <= 1e100):
-            raise ValueError(f"the bound of {self.purpose!r} must be 0 or from 1e-100 to 1e100, got {self.sensitivity}")
+            raise ValueError(
+                f"the sensitivity of {self.purpose!r} must be 0 or from 1e-100 to 1e100, got {self.sensitivity}"
+            )
         if not 1e-100 <= self.coefficient_norm <= 1e100:
             raise ValueError(f"coefficient_norm must lie between 1e-100 and 1e100, got {self.coefficient_norm}")
         if self.form not in get_args(Form):
@@ -164,40 +166,37 @@ class Query:
 
 @dataclass(frozen=True)
 class Grid:
-    """Steps of the integer grid: one unit of a coefficient, of a vector, and of what is published."""
+    """The integer grid: the sensitivity in units of what is published, and the size of its units.
 
-    bound: int
+    `coefficient_step` is one unit of a coefficient, `vector_step` of a vector, and `step` of what is published.
+    """
+
+    sensitivity: int
     coefficient_step: float
     vector_step: float
     step: float
 
     @classmethod
     def of(cls, query: Query, bits: int) -> "Grid":
-        """The grid on which the query's bound is the integer 2^bits."""
-        if not 0 <= bits <= MAX_BOUND_BITS:
-            raise ValueError(f"the bound takes between 0 and {MAX_BOUND_BITS} bits, not {bits}")
+        """The grid on which the query's sensitivity is the integer 2^bits."""
+        if not 0 <= bits <= MAX_SENSITIVITY_BITS:
+            raise ValueError(f"the sensitivity takes between 0 and {MAX_SENSITIVITY_BITS} bits, not {bits}")
         if query.sensitivity == 0:
-            return cls(bound=0, coefficient_step=1.0, vector_step=1.0, step=1.0)
-        vector_scale = query.sensitivity / query.coefficient_norm
+            return cls(0, coefficient_step=1.0, vector_step=1.0, step=1.0)
         step = math.ldexp(query.sensitivity, -bits)
         if query.form == "scalar":
             return cls(1 << bits, step, 1.0, step)
-        if query.form == "vector":
-            vector_bits = bits // 2
-        else:
-            vector_bits, vector_scale = bits // 3, math.sqrt(vector_scale)
-        used = vector_bits if query.form == "vector" else 2 * vector_bits
-        return cls(
-            bound=1 << bits,
-            coefficient_step=math.ldexp(query.coefficient_norm, used - bits),
-            vector_step=math.ldexp(vector_scale, -vector_bits),
-            step=step,
-        )
+        vector_norm, factors = query.sensitivity / query.coefficient_norm, 1
+        if query.form == "symmetric":  # the vector enters twice
+            vector_norm, factors = math.sqrt(vector_norm), 2
+        vector_bits = bits // (1 + factors)
+        coefficient_step = math.ldexp(query.coefficient_norm, factors * vector_bits - bits)
+        return cls(1 << bits, coefficient_step, math.ldexp(vector_norm, -vector_bits), step)
 
 
 @dataclass(frozen=True, eq=False)
 class ClippedContribution:
-    """Integers that obey the bound, ready to be summed. Made by `quantize_and_clip` only."""
+    """Integers within the sensitivity, ready to be summed. Only `quantize_and_clip` makes them."""
 
     pattern: Pattern
     coefficients: NDArray[np.int32]
@@ -205,21 +204,21 @@ class ClippedContribution:
 
 
 def quantize_and_clip(contribution: Contribution, query: Query, grid: Grid) -> ClippedContribution:
-    """Turn an contribution into integers and enforce the bound for each user.
+    """Turn a contribution into integers and clip each user to the sensitivity.
 
-    Formal guarantee: in the result, for every user i, N_i * sum_j c_ij^2 <= grid.bound^2 in exact integer
-    arithmetic, where N_i is sum_k w_k x_ik^2 for vectors, |u_i|^4 for symmetric matrices and 1 for scalars.
-    Row i of the result depends on row i of the contribution only.
+    Formal guarantee (docs/privacy.md, step 1): in the result, for every user i, N_i * sum_j c_ij^2 is at most
+    grid.sensitivity^2 in exact integer arithmetic, where N_i is sum_k w_k x_ik^2 for vectors, |u_i|^4 for symmetric
+    matrices and 1 for scalars. Row i of the result depends on row i of the contribution alone.
 
-    This is a net, not a tool: a user far above the bound loses digits and in the end vanishes. Methods clip
-    in real numbers, in the private zone, and come here just below the bound.
+    This is a safety net: a user far above the sensitivity loses digits and in the end vanishes. Methods clip in real
+    numbers, in the private zone, to just below the sensitivity.
 
     ============================  ======================================================
-    zero vector, no items         contributions nothing
-    NaN or infinity               ValueError, whatever the bound
+    zero vector, no items         contributes nothing
+    NaN or infinity               ValueError, whatever the sensitivity
     numbers beyond 2^30 steps     cut to 2^30 steps, then scaled down like any other
-    bound of zero                 everyone is scaled down to nothing
-    user above the bound          all coefficients scaled by one factor, toward zero
+    sensitivity of zero           everyone is scaled down to nothing
+    user above the sensitivity    all coefficients scaled by one factor, toward zero
     ============================  ======================================================
     """
     pattern, symmetric = contribution.pattern, query.form == "symmetric"
@@ -237,12 +236,12 @@ def quantize_and_clip(contribution: Contribution, query: Query, grid: Grid) -> C
             raise ValueError(f"vectors must be of shape {(pattern.n_users, query.dimension)}")
         vectors = _truncated(contribution.vectors, grid.vector_step, "vectors")
     weights = np.ones(query.dimension, np.int64) if symmetric else query.coordinate_weights
-    _enforce(pattern.indptr, coefficients, vectors, weights, symmetric, grid.bound)
+    _clip_users(pattern.indptr, coefficients, vectors, weights, symmetric, grid.sensitivity)
     return ClippedContribution(pattern, coefficients, vectors)
 
 
 def _frozen(array: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:
-    """The array itself where it and all it is a view of are read-only, else a read-only copy."""
+    """The array itself if it and everything that it is a view of are read-only, else a read-only copy."""
     result = np.ascontiguousarray(array, dtype=dtype)
     owner: Any = result
     while isinstance(owner, np.ndarray):
@@ -255,7 +254,7 @@ def _frozen(array: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:
 
 
 def _truncated(values: FloatArray, step: float, name: str) -> NDArray[np.int32]:
-    """values / step without its fraction, as integers of at most 2^30."""
+    """values / step, rounded toward zero, as integers of at most 2^30."""
     result = np.empty(values.shape, np.int32)
     if not _truncate(np.ascontiguousarray(values).reshape(-1), 1 / step, result.reshape(-1)):
         raise ValueError(f"{name} must be finite numbers, found NaN or infinity")
@@ -284,26 +283,8 @@ def _valid_rows(indptr, items, n_items):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _transpose(indptr, items, n_items):  # type: ignore[no-untyped-def]
-    pointers = np.zeros(n_items + 1, np.int64)
-    for e in range(len(items)):
-        pointers[items[e] + 1] += 1
-    pointers = np.cumsum(pointers)
-    free = pointers.copy()
-    positions = np.empty(len(items), np.int64)
-    rows = np.empty(len(items), np.int32)
-    for i in range(len(indptr) - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            slot = free[items[e]]
-            free[items[e]] += 1
-            positions[slot] = e
-            rows[slot] = i
-    return pointers, positions, rows
-
-
-@numba.njit(cache=True, nogil=True)
 def _squared_norm(values, ceiling):  # type: ignore[no-untyped-def]
-    """sum_k values_k^2 in exact integers, or `ceiling` where it is at least that much."""
+    """sum_k values_k^2 in exact integers, or `ceiling` if it is at least that much."""
     total = np.int64(0)
     for k in range(len(values)):
         total += np.int64(values[k]) * np.int64(values[k])
@@ -314,7 +295,7 @@ def _squared_norm(values, ceiling):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _weighted_squared_norm(values, weights, ceiling):  # type: ignore[no-untyped-def]
-    """sum_k weights_k values_k^2 in exact integers, or `ceiling` where it is at least that much."""
+    """sum_k weights_k values_k^2 in exact integers, or `ceiling` if it is at least that much."""
     total = np.int64(0)
     for k in range(len(values)):
         square = np.int64(values[k]) * np.int64(values[k])
@@ -327,33 +308,33 @@ def _weighted_squared_norm(values, weights, ceiling):  # type: ignore[no-untyped
 
 
 @numba.njit(cache=True, nogil=True)
-def _enforce(indptr, coefficients, vectors, weights, symmetric, bound):  # type: ignore[no-untyped-def]
-    """Scale the coefficients of each user, in place, until the user's bound holds.
+def _clip_users(indptr, coefficients, vectors, weights, symmetric, sensitivity):  # type: ignore[no-untyped-def]
+    """Scale the coefficients of each user, in place, until what the user adds is within the sensitivity.
 
-    All decisions are made in int64: norms saturate at `ceiling`, one above the square of the bound, which no
+    All decisions are made in int64: norms saturate at `ceiling`, one above the square of the sensitivity, which no
     user with a non-zero vector and a non-zero coefficient may reach.
     """
-    square = np.int64(bound) * np.int64(bound)
+    square = np.int64(sensitivity) * np.int64(sensitivity)
     ceiling = square + 1
     plain = np.all(weights == 1)
     for i in range(len(indptr) - 1):
         row = coefficients[indptr[i] : indptr[i + 1]]
         norm = _squared_norm(vectors[i], ceiling) if plain else _weighted_squared_norm(vectors[i], weights, ceiling)
         if symmetric:
-            norm = ceiling if norm > bound else norm * norm
+            norm = ceiling if norm > sensitivity else norm * norm
         if norm > 0 and _squared_norm(row, ceiling) > square // norm:
-            _scale_down(row, vectors[i], weights, symmetric, bound, square // norm)
+            _scale_down(row, vectors[i], weights, symmetric, sensitivity, square // norm)
 
 
 @numba.njit(cache=True, nogil=True)
-def _scale_down(row, vector, weights, symmetric, bound, allowed):  # type: ignore[no-untyped-def]
+def _scale_down(row, vector, weights, symmetric, sensitivity, allowed):  # type: ignore[no-untyped-def]
     """Multiply a row by one factor, toward zero, until its squared norm is at most `allowed`.
 
-    A float guesses the factor; the loop ends on the integer check, or with a row of zeros.
+    Floats give a first guess of the factor alone: the loop ends on the integer check, or with a row of zeros.
     """
     original = row.astype(np.int64)
     size = np.sqrt(np.sum(weights * vector.astype(np.float64) ** 2)) ** (2 if symmetric else 1)
-    guess = bound / (size * np.sqrt(np.sum(original.astype(np.float64) ** 2)))
+    guess = sensitivity / (size * np.sqrt(np.sum(original.astype(np.float64) ** 2)))
     factor = np.int64(min(guess, 1.0) * 2**24)
     while True:
         for k in range(len(row)):

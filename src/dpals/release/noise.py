@@ -1,12 +1,11 @@
 """Exact integer noise: round(sigma * N(0, 1)), bit by bit from a cryptographic generator.
 
-One 64-bit word gives a sign and 63 bits of a tail probability p in (0, 1/2); the sample is the sign times
-sigma * |z| rounded, where P(Z > |z|) = p. A real p has infinitely many bits, of which 63 are known: they
-leave an interval. Floating point finds its image under the inverse normal with a known error. Where every
-point of interval and error rounds to the same integer, that integer is the sample. Where not, which happens
-less than once in a thousand draws, the decision is made again with more bits of p and more digits, until it
-is certain. So the result has exactly the distribution round(sigma * N(0, 1)): no tail is cut off, no float
-rounding shows in the low bits.
+One 64-bit word gives a sign and 63 bits of a tail probability p in (0, 1/2). The sample is the sign times
+round(sigma * |z|), where P(Z > |z|) = p. A real p has infinitely many bits; the 63 known ones leave an interval.
+Floating point finds the image of the interval under the inverse normal, with a known error. If every point within
+interval and error rounds to the same integer, that integer is the sample. If not, which happens less than once in a
+thousand draws, the decision is made again with more bits of p and more digits, until it is certain. So the result has
+exactly the distribution round(sigma * N(0, 1)): no tail is cut off, no float rounding shows in the low bits.
 """
 
 import hashlib
@@ -20,12 +19,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-INVERSE_NORMAL_ERROR = 2.0**-47
-"""Bound on |computed - true| / max(1, true) of `_upper_quantile` for a given float p.
-
-All terms of its polynomials are positive, so at most 40 roundings of 2^-53 add up, which is below 2^-47; the
-approximation itself adds 1e-16. The tests measure 2^-50.
-"""
+from dpals.kernels.inverse_normal import INVERSE_NORMAL_ERROR, upper_quantile
 
 _CHUNK_WORDS = 1 << 16
 _forks = 0
@@ -56,8 +50,8 @@ class WordSource(Protocol):
 class NoiseStream:
     """Words from AES-256 in counter mode, under a key that the operating system gave for this stream alone.
 
-    Formal guarantee: no word is given out twice. A new stream has a new 256-bit key; within a stream the
-    counter only moves forward; a stream cannot be copied or pickled; after a fork the child's copy refuses
+    Formal guarantee (docs/privacy.md, step 3): no word is given out twice. A new stream has a new 256-bit key. Within a
+    stream, the counter only moves forward. A stream cannot be copied or pickled. After a fork, the child's copy refuses
     to work.
     """
 
@@ -74,14 +68,8 @@ class NoiseStream:
             raise RuntimeError("a noise stream does not survive a fork: the child must make its own")
         return np.frombuffer(self._cipher.update(bytes(8 * count)), dtype="<u8")
 
-    def __reduce__(self) -> NoReturn:
+    def __reduce__(self) -> NoReturn:  # copy.copy and copy.deepcopy call it, too
         raise TypeError("a noise stream can be neither pickled nor copied: that would repeat its noise")
-
-    def __copy__(self) -> NoReturn:
-        self.__reduce__()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
-        self.__reduce__()
 
 
 class InsecureSeededStream(NoiseStream):
@@ -101,7 +89,7 @@ def rounded_gaussian(
 ) -> NDArray[np.int64]:
     """A table of independent samples of round(sqrt(variance / w_k) * N(0, 1)), one column per weight.
 
-    Formal guarantee: each entry has exactly that distribution, given ideal random words and
+    Formal guarantee (docs/privacy.md, step 3): each entry has exactly that distribution, given ideal random words and
     `INVERSE_NORMAL_ERROR`. On integers, x + round(Z) = round(x + Z): adding such noise to an exact sum is
     post-processing of the ideal Gaussian mechanism.
 
@@ -169,63 +157,19 @@ def _round_certainly(word: int, guess: int, variance: int, weight: int, source: 
     return high
 
 
-# Wichura (1988), algorithm AS 241, PPND16: numerators and denominators, highest power first.
-# fmt: off
-_MIDDLE = (
-    (2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4, 4.5921953931549871457e4,
-     1.3731693765509461125e4, 1.9715909503065514427e3, 1.3314166789178437745e2, 3.387132872796366608e0),
-    (5.226495278852854561e3, 2.8729085735721942674e4, 3.930789580009271061e4, 2.1213794301586595867e4,
-     5.3941960214247511077e3, 6.871870074920579083e2, 4.2313330701600911252e1, 1.0),
-)
-_TAIL = (
-    (7.7454501427834140764e-4, 2.27238449892691845833e-2, 2.4178072517745061177e-1, 1.27045825245236838258e0,
-     3.64784832476320460504e0, 5.7694972214606914055e0, 4.6303378461565452959e0, 1.42343711074968357734e0),
-    (1.05075007164441684324e-9, 5.475938084995344946e-4, 1.51986665636164571966e-2, 1.4810397642748007459e-1,
-     6.8976733498510000455e-1, 1.6763848301838038494e0, 2.05319162663775882187e0, 1.0),
-)
-_FAR_TAIL = (
-    (2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.2426609473880784386e-3, 2.6532189526576123093e-2,
-     2.9656057182850489123e-1, 1.7848265399172913358e0, 5.4637849111641143699e0, 6.6579046435011037772e0),
-    (2.04426310338993978564e-15, 1.4215117583164458887e-7, 1.8463183175100546818e-5, 7.868691311456132591e-4,
-     1.48753612908506148525e-2, 1.3692988092273580531e-1, 5.9983220655588793769e-1, 1.0),
-)
-# fmt: on
-
-
-@numba.njit(cache=True, nogil=True)
-def _ratio(polynomials, x):  # type: ignore[no-untyped-def]
-    top, bottom = polynomials[0][0], polynomials[1][0]
-    for k in range(1, 8):
-        top = top * x + polynomials[0][k]
-        bottom = bottom * x + polynomials[1][k]
-    return top / bottom
-
-
-@numba.njit(cache=True, nogil=True)
-def _upper_quantile(p):  # type: ignore[no-untyped-def]
-    """The z >= 0 with P(Z > z) = p, for 0 < p <= 1/2."""
-    q = 0.5 - p
-    if q <= 0.425:
-        return q * _ratio(_MIDDLE, 0.180625 - q * q)
-    r = np.sqrt(-np.log(p))
-    if r <= 5.0:
-        return _ratio(_TAIL, r - 1.6)
-    return _ratio(_FAR_TAIL, r - 5.0)
-
-
 @numba.njit(cache=True, nogil=True)
 def _round_quickly(words, sigmas, phase, error, result, undecided):  # type: ignore[no-untyped-def]
-    """Round each draw into `result`; list the positions that are not certain and return how many they are."""
+    """Round each draw into `result`; list the positions that are uncertain and return how many there are."""
     count = 0
     column = phase
     for k in range(len(words)):
         bits = words[k] & np.uint64(0x7FFFFFFFFFFFFFFF)
         sigma = sigmas[column]
         column = column + 1 if column + 1 < len(sigmas) else 0
-        # The interval of p has the width 2^-64, and its middle is off by p * 2^-52 in float64 and by half the
-        # width. That moves z by at most 1.26 times as much relative to p, the largest Mills ratio.
+        # The interval of p has the width 2^-64. Its middle is off by p * 2^-52 in float64 and by half the width.
+        # That moves z by at most 1.26 times as much relative to p, the largest Mills ratio.
         p = (np.float64(bits) + 0.5) * 2.0**-64
-        z = _upper_quantile(p)
+        z = upper_quantile(p)
         doubt = sigma * max(1.0, z) * (error + 2.0**-50 + 2.0 / (np.float64(bits) + 1.0))
         nearest = np.floor(sigma * z + 0.5)
         if not 0.5 - abs(sigma * z - nearest) > doubt or bits < 2**20:

@@ -1,9 +1,9 @@
 """The best of a secret number of tries: how many there are, and what choosing costs.
 
-A *try* draws a candidate, trains it and releases a score of it; it is mu-Gaussian-DP as a whole. A search makes a
-random number K of independent tries and publishes the one with the best score, nothing of the others and nothing
-of K. The best of a fixed number can tell nearly as much as all of them together. With K drawn from the right
-distribution it tells a few times as much as one try, and that grows slowly with the mean of K (Liu & Talwar 2019;
+A *try* draws a candidate, trains it and releases its score; it is mu-Gaussian-DP as a whole. A search makes a random
+number K of independent tries and publishes the one with the best score, nothing about the others and nothing about K.
+The best of a fixed number of tries can reveal nearly as much as all of them together. With K drawn from the right
+distribution it reveals a few times as much as one try, and that grows slowly with the mean of K (Liu & Talwar 2019;
 Papernot & Steinke 2022).
 
 **The theorem used.** Let Q and Q' be what one try gives on neighbouring data, in order of the score, with ties
@@ -19,9 +19,9 @@ because f' <= m, with delta_mu(epsilon) of the Gaussian mechanism. So the search
   e_K = (1 + eta) e for the e with (1 - gamma) delta_mu(e) = gamma (exp(e) - 1);
 * Poisson: f'(x) = m exp(-m t), and e_K = m delta_mu(0).
 
-Koskela, Redberg & Wang (2024) went this way first. Where tries are exactly epsilon-DP, it gives the 3 epsilon of Liu &
-Talwar for the geometric distribution (eta = 1). The Renyi bounds of Papernot & Steinke are here as well: for Poisson
-they are mostly the smaller ones, for the negative binomial never, as they bound the same two terms once more.
+Koskela, Redberg & Wang (2024) went this way first. If tries are exactly epsilon-DP, it gives the 3 epsilon of Liu &
+Talwar for the geometric distribution (eta = 1). The Renyi bounds of Papernot & Steinke are used as well: for Poisson
+they are mostly smaller, for the negative binomial never, because they bound the same two terms once more.
 """
 
 import math
@@ -49,10 +49,10 @@ class TruncatedNegativeBinomial:
     Parameters
     ----------
     eta
-        Shape, above -1: 1 is the geometric distribution, 0 the logarithmic one. The larger, the less K varies and
-        the more a search costs.
+        Shape, above -1: 1 is the geometric distribution, 0 the logarithmic one. The larger it is, the less K varies
+        and the more a search costs.
     gamma
-        Between 0 and 1; the smaller, the more tries. The mean of the geometric distribution is 1 / gamma.
+        Between 0 and 1; the smaller it is, the more tries. The mean of the geometric distribution is 1 / gamma.
     """
 
     eta: float
@@ -64,7 +64,7 @@ class TruncatedNegativeBinomial:
 
     @classmethod
     def of_mean(cls, eta: float, mean: float) -> "TruncatedNegativeBinomial":
-        """With so many tries on average."""
+        """The distribution with this shape and this many tries on average."""
         stays = boundary(lambda ratio: ratio > 0 and cls(eta, 1 / (1 + ratio)).mean >= mean)[1]
         return cls(eta, 1 / (1 + stays))
 
@@ -76,7 +76,7 @@ class TruncatedNegativeBinomial:
         return weight * (1 - self.gamma) / self.gamma * (1 + _MARGIN)
 
     def growth(self, mu: float) -> float:
-        """e_K: how much likelier, in logarithms, the tries besides the best can make it on one side."""
+        """e_K: the most that the other tries can shift the log-likelihood of the best one."""
         stay, stop = 1 - self.gamma, self.gamma * (1 - _MARGIN)
         return (1 + self.eta) * boundary(lambda e: stay * accounting.delta(mu, e) <= stop * math.expm1(e))[1]
 
@@ -101,7 +101,7 @@ class TruncatedNegativeBinomial:
 
 @dataclass(frozen=True)
 class Poisson:
-    """P(K = k) = exp(-mean) mean^k / k!, for k = 0, 1, ... Without a try, the result is one that needs no data."""
+    """P(K = k) = exp(-mean) mean^k / k!, for k = 0, 1, ... With no try at all, the result is one that needs no data."""
 
     mean: float
 
@@ -110,7 +110,7 @@ class Poisson:
             raise ValueError(f"the mean must be at least 1 and below 1e9, got {self.mean}")
 
     def growth(self, mu: float) -> float:
-        """e_K, as of the other distribution."""
+        """e_K, as for the other distribution."""
         return self.mean * accounting.delta(mu, 0.0)
 
     def renyi(self, order: float, mu: float) -> float:
@@ -119,7 +119,7 @@ class Poisson:
         return order * mu**2 / 2 + self.mean * accounting.delta(mu, near) + math.log(self.mean) / (order - 1)
 
     def probabilities(self, digits: Any) -> Iterator[tuple[int, Any]]:
-        """As of the other distribution."""
+        """k and P(K = k), as for the other distribution."""
         chance = digits.exp(-digits.mpf(self.mean))
         for k in count():
             yield k, chance
@@ -139,7 +139,7 @@ class Selection:
 
 
 def tries_of(distribution: str, mean: float) -> Tries:
-    """The distribution with this name and so many tries on average.
+    """The distribution with this name and this many tries on average.
 
     Examples
     --------
@@ -154,10 +154,10 @@ def tries_of(distribution: str, mean: float) -> Tries:
 def epsilon(mu: float, delta: float, tries: Tries) -> float:
     """An epsilon for which the best of `tries`, each mu-Gaussian-DP, is (epsilon, delta)-DP.
 
-    Formal guarantee: at least the smaller one of the two bounds above, and above it by less than 1e-6 of it. Both
-    hold if tries are independent given the data, K is independent of them, and nothing else is published: neither K
-    nor which candidates were drawn. The Renyi bound is converted by Canonne, Kamath & Steinke (2020), proposition 12;
-    it holds for every order, so that a badly chosen one costs accuracy only.
+    Formal guarantee (docs/privacy.md, step 12): never below the smaller of the two bounds above; the relative excess is
+    below 1e-6. Both bounds hold if tries are independent given the data, K is independent of them, and nothing else is
+    published: neither K nor which candidates were drawn. The Renyi bound is converted by Canonne, Kamath & Steinke
+    (2020), proposition 12. It holds for every order, so a badly chosen order costs accuracy alone.
 
     =====================  ===================================================
     mu = 0                 0
@@ -171,7 +171,7 @@ def epsilon(mu: float, delta: float, tries: Tries) -> float:
     >>> round(accounting.epsilon(mu=0.1, delta=1e-5), 4)  # a single try
     0.3407
     """
-    single = accounting.epsilon(mu, delta)  # refuses what is no privacy parameter
+    single = accounting.epsilon(mu, delta)  # refuses invalid parameters
     if mu == 0 or mu > _LARGEST_MU:
         return single
     by_profile = accounting.epsilon(mu, delta / tries.mean) + tries.growth(mu)
@@ -181,23 +181,23 @@ def epsilon(mu: float, delta: float, tries: Tries) -> float:
 def mu(epsilon: float, delta: float, tries: Tries) -> float:
     """Largest mu of one try for which the best of `tries` is (epsilon, delta)-DP.
 
-    Formal guarantee: `epsilon` of the result is at most the one given.
+    Formal guarantee (docs/privacy.md, step 12): `epsilon` of the result is at most the one given.
 
     Examples
     --------
     >>> round(mu(epsilon=1.0, delta=1e-5, tries=tries_of("geometric", 10.0)), 4)
     0.1689
     """
-    accounting.Budget(epsilon, delta)  # refuses what is none
+    accounting.Budget(epsilon, delta)  # refuses invalid parameters
     return boundary(lambda value: _epsilon(value, delta, tries) > epsilon)[0]
 
 
 def three_epsilon(epsilon: float, delta: float, gamma: float) -> tuple[float, float]:
-    """What the best of geometrically many tries, 1 / gamma on average, guarantees if each is (epsilon, delta)-DP.
+    """What the best of a geometric number of tries, 1 / gamma on average, guarantees if each is (epsilon, delta)-DP.
 
-    Formal guarantee: the theorem above with delta_mu(e) <= delta for e >= epsilon. For delta = 0 it is that of Liu &
-    Talwar (2019): 3 epsilon. Tries here are Gaussian, never exactly epsilon-DP, and more is known of them than one
-    pair: `epsilon` uses all pairs and is smaller.
+    Formal guarantee (docs/privacy.md, step 12): the theorem above with delta_mu(e) <= delta for e >= epsilon. For
+    delta = 0 it is that of Liu & Talwar (2019): 3 epsilon. Tries here are Gaussian, never exactly epsilon-DP, and more
+    is known about them than one pair: `epsilon` uses all pairs and is smaller.
 
     ========================================  =========================================================
     delta = 0                                 (3 epsilon, 0)
@@ -221,11 +221,11 @@ def best_of(
 ) -> Result | None:
     """Call ``attempt(candidate, seed)`` a secret number of times and keep the result with the best score.
 
-    Formal guarantee: the number of calls has exactly the distribution of `tries`, and the candidate of each is
-    uniform, both from a cryptographic generator under a key of their own. They stay in here. Candidates may not be
-    known beforehand, from a public seed for instance: tries would then not be alike, and the place of the best among
-    them would tell how many there were. Of equal scores the first wins, which is as good as a random one, because
-    the order of independent tries is random.
+    Formal guarantee (docs/privacy.md, step 12): the number of calls has exactly the distribution of `tries`, and the
+    candidate of each call is uniform. Both come from a cryptographic generator under a key of their own and never leave
+    this function. Candidates must not be known beforehand, from a public seed for instance: tries would then not be
+    identically distributed, and the position of the best among them would reveal how many there were. Of equal scores
+    the first wins, which is as good as a random one, because the order of independent tries is random.
 
     Parameters
     ----------
@@ -267,11 +267,11 @@ def _by_renyi(mu: float, delta: float, tries: Tries) -> float:
 
 
 def _number(tries: Tries, source: WordSource) -> int:
-    """The number K for which a uniform number lies between P(K < k) and P(K <= k), exactly.
+    """The k for which a uniform number lies between P(K < k) and P(K <= k), exactly.
 
-    Bits of the uniform number are drawn until it is certain on which side of each sum it lies. A sum of k terms is
-    off by less than 10 k + 100 units in the last place of mpmath, 64 bits below the last known bit: `slack` is enough
-    for 2^28 terms.
+    Bits of the uniform number are drawn until it is certain on which side of each sum it lies. The error of a sum of k
+    terms is below 10 k + 100 units in the last place of mpmath, 64 bits below the last known bit: `slack` is enough for
+    2^28 terms.
     """
     digits, slack = own_digits(), 2.0**-32
     bits, known = int(source.words(1)[0]), 64

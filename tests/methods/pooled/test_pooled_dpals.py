@@ -138,7 +138,7 @@ def test_many_small_steps_do_not_run_away():
 
 def bounds(method):
     """The bound of each release by its purpose, of the last round or step."""
-    return {release.purpose.split(", ")[0]: release.bound * release.step for release in method.privacy.releases}
+    return {release.purpose.split(", ")[0]: release.sensitivity * release.step for release in method.privacy.releases}
 
 
 def test_bounds_are_those_of_the_proof():

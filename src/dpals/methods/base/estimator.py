@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpals import __version__
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.ledger.checkpoint import Checkpoint, forget
+from dpals.ledger.checkpoint import Checkpoint, remove_checkpoint
 from dpals.ledger.ledger import Ledger
 from dpals.methods.base.options import AfterStep, Callback, Options, checked, unwatched, watched
 from dpals.methods.base.settings import settings_of
@@ -215,7 +215,7 @@ class PrivateEstimator(Estimator):
         """Write the model to a folder, for `dpals.load`, and remove the checkpoint, which is not needed any more."""
         super().save(path)
         if self._checkpoint is not None:
-            forget(*self._checkpoint)
+            remove_checkpoint(*self._checkpoint)
             self._checkpoint = None
 
     @contextmanager
@@ -260,7 +260,7 @@ def note_population(ledger: Ledger | None, dataset: str, ratings: Ratings) -> No
     if not isinstance(ledger, Ledger):
         raise InputError(f"ledger must be a dpals.Ledger, for example dpals.Ledger('ledger.db'), not {ledger!r}")
     if not ratings.anonymous:
-        ledger.note_population(dataset, ratings.users.tolist())
+        ledger.note_users(dataset, ratings.users.tolist())
 
 
 def needs_ratings(estimator: Estimator, ratings: Ratings) -> None:

@@ -1,4 +1,4 @@
-"""Numbers for people: what is spent is rounded up, what is allowed is rounded down."""
+"""Amounts of privacy in words: what is spent is rounded up, what is allowed is rounded down."""
 
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -7,7 +7,7 @@ from dpals.release.accounting import mu as largest_mu
 
 
 def up(value: float, digits: int = 4) -> str:
-    """So many significant digits, never less than the value.
+    """The value with this many significant digits, rounded up.
 
     Examples
     --------
@@ -18,7 +18,7 @@ def up(value: float, digits: int = 4) -> str:
 
 
 def down(value: float, digits: int = 4) -> str:
-    """So many significant digits, never more than the value.
+    """The value with this many significant digits, rounded down.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def allowed(epsilon: float, delta: float) -> str:
 def together(
     epsilon: float, delta: float, mu: float, searches: Sequence[tuple[float, float]], partial: bool = False
 ) -> str:
-    """What trainings of mu in all and searches add up to, in words.
+    """What trainings, of mu in all, and searches add up to, in words.
 
     Examples
     --------
