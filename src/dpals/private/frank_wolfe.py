@@ -8,7 +8,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dpals.data.ratings import Ratings
-from dpals.kernels.least_squares import in_threads
+from dpals.kernels.threads import in_threads
 from dpals.private.means import user_offsets
 
 Floats = NDArray[np.float32]
