@@ -184,7 +184,7 @@ def without(folder, name):
             lambda folder: change_facts(folder, format=2),
             r"written by a newer version of dpals \(format 2; this one reads format 1\): update dpals",
         ),
-        (lambda folder: change_facts(folder, format=0), "not written by dpals: it says no format that is known"),
+        (lambda folder: change_facts(folder, format=0), "not written by dpals: its format is unknown"),
         (lambda folder: change_facts(folder, format="new"), "not written by dpals"),
         (lambda folder: without(folder, "format"), "not written by dpals"),
         (lambda folder: (folder / "model.json").write_text("[]"), "not written by dpals"),

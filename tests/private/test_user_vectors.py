@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpals
-from dpals.evaluation.splits import keep_users
 from dpals.private.user_vectors import LeastSquaresProblem
 
 
@@ -16,7 +15,7 @@ def random_problem(rng, n_items, rank, *, ridged=None, exponent=0.5, with_base=T
         ridge=0.7,
         exponent=exponent,
         base=(root @ root.T + 0.1 * np.eye(rank, dtype=np.float32)) * np.float32(with_base),
-        ridged=rank if ridged is None else ridged,
+        rank=rank if ridged is None else ridged,
     )
 
 
@@ -43,9 +42,9 @@ def dense_solution(problem, ratings):
             continue
         rated = np.ones(len(columns)) if ratings.values is None else ratings.values[entries].astype(np.float64)
         ridge = problem.ridge * len(columns) ** problem.exponent
-        penalty = np.sqrt(ridge) * np.eye(rank)[: problem.ridged]
+        penalty = np.sqrt(ridge) * np.eye(rank)[: problem.rank]
         rows = np.vstack([problem.features[columns].astype(np.float64), root_of_base, penalty])
-        wanted = np.concatenate([rated - problem.offsets[columns], np.zeros(rank + problem.ridged)])
+        wanted = np.concatenate([rated - problem.offsets[columns], np.zeros(rank + problem.rank)])
         result[i] = np.linalg.lstsq(rows, wanted)[0]
     return result
 
@@ -91,4 +90,4 @@ def test_a_users_bits_do_not_depend_on_other_users_or_threads(rank):
         assert np.array_equal(problem.solve(ratings, threads=threads), alone)
     for seed in range(4):
         staying = np.random.default_rng(seed).random(ratings.n_users) < (0.03 if seed == 0 else 0.6)
-        assert np.array_equal(problem.solve(keep_users(ratings, staying)), alone[staying])
+        assert np.array_equal(problem.solve(ratings.take_users(staying)), alone[staying])
