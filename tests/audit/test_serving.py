@@ -39,7 +39,7 @@ def test_newcomers_who_are_like_the_mean_of_others_are_found_out(monkeypatch):
         return vectors
 
     monkeypatch.setattr(FactorModel, "search_vectors", like_everyone)
-    assert "the query of a user depends on who else is in the history" in list(mixed_up(MODEL, ROWS))
+    assert "the search vector of a user depends on who else is in the history" in list(mixed_up(MODEL, ROWS))
 
 
 def test_the_last_bit_of_a_prediction_is_compared(monkeypatch):

@@ -112,3 +112,13 @@ def test_estimators_export_their_model(tmp_path):
     assert np.array_equal(method.search_vectors(history), method.model_.search_vectors(history))
     method.export("parquet", tmp_path / "items.parquet")
     assert pl.read_parquet(tmp_path / "items.parquet")["item"].to_list() == ids.tolist()
+
+
+def test_exported_arrays_are_the_callers_own():
+    model = model_of(1)
+    _, vectors = model.export("arrays")
+    before = vectors.copy()
+    vectors[:] = 0
+    assert np.array_equal(model.export("arrays")[1], before)
+    with pytest.raises(ValueError, match="read-only"):
+        model.item_side()[:] = 0

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dpals.data.ratings import Ratings
 from dpals.methods.base.options import AfterStep
-from dpals.methods.pooled.budget import Settings, rank_for_implicit
+from dpals.methods.pooled.budget import Costs, Settings, rank_for_implicit
 from dpals.methods.pooled.releases import (
     StepScale,
     StepSums,
@@ -40,19 +40,9 @@ def fit_implicit(
     items. So each step releases for every item the sum of the vectors of the users who have it, as far as these are
     known. The second result is the weights of the items: all 0 if nothing could be learned.
     """
-    shares = replace(settings.shares, biases=0.0)  # offsets come from popularity
-    activity_cost, *weight_costs, rest = mechanism.budget.split(*shares.before_training())
-    training = release_item_statistics(ratings, settings.weight_exponent, mechanism, weight_costs)
-    activity = _release_activity(training, activity_cost)
-    rank = settings.rank
-    if rank is None:
-        rank = rank_for_implicit(training.items.weights, training.items.weight_noise, mechanism.budget)
-    if rank == 0:  # then all that is left goes to popularity
-        training = release_weights(training, rest)
+    activity, training, rank, costs = _before_training(ratings, settings, mechanism)
     items, weights = training.items, training.items.usable_weights
-    costs = shares.training(rest, rank, settings.steps)
     features, spreads = release_cooccurrence(training, rank, settings.seed, costs.cooccurrence)
-
     popularity = np.maximum(items.weights, _LEAST_WEIGHT * items.weight_noise) / items.rating_weights
     rates = activity.rates(popularity if items.can_learn else np.ones(ratings.n_items))
     scale = StepScale(_CONSTANT, residual=settings.clip)
@@ -77,6 +67,22 @@ def fit_implicit(
         offsets, dispersion = calibrated(rates, np.linalg.norm(factors, axis=1), activity)
         after_step(number, settings.steps, model)
     return model(), weights
+
+
+def _before_training(
+    ratings: Ratings, settings: Settings, mechanism: Mechanism
+) -> tuple[Activity, Training, int, Costs]:
+    """Activity of the users, what is known of the items, the rank, and what the releases of the training may cost."""
+    shares = replace(settings.shares, biases=0.0)  # offsets come from popularity
+    activity_cost, *weight_costs, rest = mechanism.budget.split(*shares.before_training())
+    training = release_item_statistics(ratings, settings.weight_exponent, mechanism, weight_costs)
+    activity = _release_activity(training, activity_cost)
+    rank = settings.rank
+    if rank is None:
+        rank = rank_for_implicit(training.items.weights, training.items.weight_noise, mechanism.budget)
+    if rank == 0:  # then all that is left goes to popularity
+        training = release_weights(training, rest)
+    return activity, training, rank, shares.training(rest, rank, settings.steps)
 
 
 def _release_activity(training: Training, cost: int) -> Activity:

@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from dpals.data.ratings import Ratings
 from dpals.methods.base.options import AfterStep
-from dpals.methods.pooled.budget import Settings, rank_for_ratings
+from dpals.methods.pooled.budget import Costs, Settings, rank_for_ratings
 from dpals.methods.pooled.releases import (
     ItemStatistics,
     StepScale,
     StepSums,
+    Training,
     release_cooccurrence,
     release_item_statistics,
     release_step,
@@ -65,20 +66,10 @@ def fit_ratings(
     biases by everything released so far. The second result is the weights of the items: all 0 if nothing could be
     learned, and then the model stays at users' means.
     """
-    unit, shares = half_range(ratings), settings.shares
-    mean_cost, *weight_costs, rest = mechanism.budget.split(*shares.before_training())
-    mean = release_mean(mechanism, ratings, mean_cost)
-    training = release_item_statistics(ratings, settings.weight_exponent, mechanism, weight_costs)
-    rank = settings.rank
-    if rank is None:
-        rank = rank_for_ratings(training.items.weights, training.items.weight_noise, mechanism.budget)
-    if rank == 0:
-        more, rest = int(_MORE_WEIGHT * rest), rest - int(_MORE_WEIGHT * rest)
-        training = release_weights(training, more)
+    mean, training, rank, costs = _before_training(ratings, settings, mechanism)
     items, weights = training.items, training.items.usable_weights
-    costs = shares.training(rest, rank, settings.steps)
     features, _ = release_cooccurrence(training, rank, settings.seed, costs.cooccurrence)
-
+    unit = half_range(ratings)
     scale = StepScale(_CONSTANT, residual=settings.clip * scales.noise * unit)
     user_ridge, bias_variance = (scales.noise * unit) ** 2, (scales.bias * unit) ** 2
 
@@ -112,6 +103,20 @@ def fit_ratings(
             factors, prior = _updated_factors(factors, about_factors, sums, prior, features)
         after_step(number, settings.steps, model)
     return model(), weights
+
+
+def _before_training(ratings: Ratings, settings: Settings, mechanism: Mechanism) -> tuple[float, Training, int, Costs]:
+    """The global mean, what is known of the items, the rank, and what the releases of the training may cost."""
+    mean_cost, *weight_costs, rest = mechanism.budget.split(*settings.shares.before_training())
+    mean = release_mean(mechanism, ratings, mean_cost)
+    training = release_item_statistics(ratings, settings.weight_exponent, mechanism, weight_costs)
+    rank = settings.rank
+    if rank is None:
+        rank = rank_for_ratings(training.items.weights, training.items.weight_noise, mechanism.budget)
+    if rank == 0:
+        more = int(_MORE_WEIGHT * rest)
+        training, rest = release_weights(training, more), rest - more
+    return mean, training, rank, settings.shares.training(rest, rank, settings.steps)
 
 
 def _updated_biases(
