@@ -106,9 +106,9 @@ class WeightedUsers:
         the user's ratings, comes from some of the users only: see `covariance_share`.
         """
         ratings, n_users, rank = self.ratings, self.ratings.n_users, problem.rank
-        asked = share_of_users(ratings, covariance_share(rank))
-        inverses = np.zeros((int(asked.sum()), rank * (rank + 1) // 2), np.float32)
-        solved = problem.solve(ratings, inverses=inverses if rank else None, inverted=asked)
+        sampled = share_of_users(ratings, covariance_share(rank))
+        inverses = np.zeros((int(sampled.sum()), rank * (rank + 1) // 2), np.float32)
+        solved = problem.solve(ratings, inverses=inverses if rank else None, inverted=sampled)
         coefficients = problem.residuals(ratings, solved)
         coefficients *= self.weights
         vectors = np.column_stack([solved[:, :rank], np.full(n_users, constant)]).astype(np.float64)
@@ -125,7 +125,7 @@ class WeightedUsers:
             gram=Contribution(everyone, _within(bounds.gram, parts, lengths**2), vectors),
             covariance=Contribution(
                 Pattern.one_item(len(inverses)),
-                _within(bounds.covariance, parts[asked], row_norms(inverses)),
+                _within(bounds.covariance, parts[sampled], row_norms(inverses)),
                 inverses,
             ),
         )

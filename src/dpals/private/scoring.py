@@ -39,7 +39,7 @@ def score_contribution(
         gains = count_hits(users, items, PLACES, targets, seen) / np.clip(counts, 1, PLACES)
     else:
         low, high = hidden.rating_range
-        guesses = np.clip(entry_products(hidden.indptr, hidden.indices, users, items), low, high)
-        errors = (guesses.astype(np.float64) - hidden.values) / ((high - low) / 2)
+        predicted = np.clip(entry_products(hidden.indptr, hidden.indices, users, items), low, high)
+        errors = (predicted.astype(np.float64) - hidden.values) / ((high - low) / 2)
         gains = 1 - np.minimum(row_sums(hidden.indptr, errors**2) / np.maximum(counts, 1), 1)
     return Contribution(Pattern.one_item(len(counts)), np.where(counts > 0, gains - LARGEST_GAIN, 0.0))
