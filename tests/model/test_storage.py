@@ -18,6 +18,7 @@ from tests.small_models import N_ITEMS, history_of, model_of, statement, table_o
 
 import dpals
 from dpals.model.factor_model import FactorModel
+from dpals.private.frank_wolfe import FrankWolfeSteps
 
 half_trained = np.arange(N_ITEMS) % 2 == 0
 
@@ -148,6 +149,14 @@ def put_facts(folder, facts):
     others = {name: value for name, value in facts.items() if name != "checksum"}
     checksum = hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
     (folder / "model.json").write_text(json.dumps({**others, "checksum": checksum}))
+
+
+def test_steps_of_frank_wolfe_keep_the_name_that_older_versions_gave_them(tmp_path):
+    steps = FrankWolfeSteps(np.full(3, 0.2), np.array([0.9, 0.8, 0.7]), 2.0)
+    model_of(1, frank_wolfe_steps=steps).save(tmp_path)
+    written = json.loads((tmp_path / "model.json").read_text())
+    assert written["replay"] == {"gains": [0.2] * 3, "keeps": [0.9, 0.8, 0.7], "clip": 2.0}
+    assert FactorModel.load(tmp_path).frank_wolfe_steps.to_dict() == steps.to_dict()
 
 
 def change_facts(folder, **changes):
