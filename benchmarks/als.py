@@ -22,7 +22,8 @@ from threadpoolctl import threadpool_limits
 
 from dpals import simulate
 from dpals.kernels.item_solve import _eigenpairs, _unpack, _workspaces, solve_psd
-from dpals.kernels.least_squares import in_threads, solve_rows
+from dpals.kernels.least_squares import solve_rows
+from dpals.kernels.threads import in_threads
 
 RANKS = (32, 64, 128)
 TURNS = 5

@@ -5,8 +5,8 @@ import time
 import numba
 import numpy as np
 
-from dpals.kernels.least_squares import in_threads
-from dpals.kernels.tiles import add_product
+from dpals.kernels.small_matrices import add_product
+from dpals.kernels.threads import in_threads
 from dpals.release.contribution import ClippedContribution, Contribution, Grid, Pattern, Query, quantize_and_clip
 from dpals.release.noise import NoiseStream, rounded_gaussian
 from dpals.release.sums import add_exactly, empty_sums

@@ -30,16 +30,16 @@ MODEL = replace(dpals.PooledDPALS(50.0, rank=3).fit(ROWS.ratings()).model_)
 
 
 def test_newcomers_who_are_like_the_mean_of_others_are_found_out(monkeypatch):
-    queries = FactorModel.queries
+    search_vectors = FactorModel.search_vectors
 
     def like_everyone(model, history):
-        vectors = queries(model, history)
+        vectors = search_vectors(model, history)
         new = np.diff(history.indptr) == 0
         vectors[new] = vectors.mean(axis=0)
         return vectors
 
-    monkeypatch.setattr(FactorModel, "queries", like_everyone)
-    assert "the query of a user depends on who else is in the history" in list(mixed_up(MODEL, ROWS))
+    monkeypatch.setattr(FactorModel, "search_vectors", like_everyone)
+    assert "the search vector of a user depends on who else is in the history" in list(mixed_up(MODEL, ROWS))
 
 
 def test_the_last_bit_of_a_prediction_is_compared(monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from tests.data.tables import as_dict
+from tests.data.tables import as_dict, assert_same, columns, tables
 
 from dpals import Ratings
 from dpals.kernels.hashing import id_hashes
@@ -60,3 +60,20 @@ class TestUserHashes:
         others = Ratings.from_csr(csr_array(np.array(rows)[some]), **facts).user_hashes()
         assert everyone[some].tolist() == others.tolist()
         assert len(set(everyone.tolist())) == len({tuple(row) for row in rows})
+
+
+@given(table=tables(), data=st.data(), implicit=st.booleans())
+def test_taken_users_have_all_their_ratings(table: list[tuple[Any, ...]], data: st.DataObject, implicit: bool) -> None:
+    users, items, values, stamps = columns(table)
+    rated: dict[str, Any] = {} if implicit else {"values": values, "rating_range": (0.5, 5)}
+    ratings = Ratings.from_arrays(users, items, timestamps=stamps, **rated)
+    chosen = np.array(data.draw(st.lists(st.booleans(), min_size=ratings.n_users, max_size=ratings.n_users)), bool)
+    taken = ratings.take_users(chosen)
+    wanted = ratings.users[chosen].tolist()
+    assert taken.users.tolist() == wanted
+    assert as_dict(taken) == {key: entry for key, entry in as_dict(ratings).items() if key[0] in wanted}
+    assert np.array_equal(taken.items, ratings.items)
+
+    start, stop = (data.draw(st.integers(0, ratings.n_users + 1)) for _ in range(2))
+    inside = (start <= np.arange(ratings.n_users)) & (np.arange(ratings.n_users) < stop)
+    assert_same(ratings.take_users(slice(start, stop)), ratings.take_users(inside))

@@ -8,7 +8,6 @@ from scipy.sparse import csr_array
 import dpals
 from dpals.evaluation.splits import (
     keep_items,
-    keep_users,
     liked,
     pairs,
     split_entries,
@@ -204,7 +203,7 @@ def test_keeping_users_and_items_is_choosing_rows_and_columns(seed, n_users, n_i
     dense = np.where(rng.random((n_users, n_items)) < 0.4, rng.integers(1, 6, (n_users, n_items)), 0)
     ratings = dpals.Ratings.from_csr(csr_array(dense), rating_range=(1, 5))
     some_users, some_items = rng.random(n_users) < 0.5, rng.random(n_items) < 0.5
-    kept = keep_items(keep_users(ratings, some_users), some_items)
+    kept = keep_items(ratings.take_users(some_users), some_items)
     assert np.array_equal(kept.to_csr().toarray(), dense[some_users][:, some_items])
     assert kept.users.tolist() == np.flatnonzero(some_users).tolist()
     assert kept.items.tolist() == np.flatnonzero(some_items).tolist()

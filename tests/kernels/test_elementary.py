@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from dpals.kernels.elementary import exponentials, logarithms, logistic, powers
-from dpals.kernels.quadrature import NODE_SHARES, NODES
 
 NUMBERS = np.random.default_rng(0).uniform(-60, 60, 500)
 
@@ -29,9 +28,3 @@ def test_what_is_exact_stays_exact():
     assert powers(np.arange(1, 100), 0.0).tolist() == [1.0] * 99
     assert logistic(np.array([0.0, -1e9, 1e9])).round(12).tolist() == [0.5, 0, 1]
     assert exponentials(np.array([-np.inf, np.inf])).tolist() == exponentials(np.array([-700, 700])).tolist()
-
-
-def test_nodes_are_those_of_gauss_and_hermite():
-    nodes, weights = np.polynomial.hermite_e.hermegauss(7)
-    np.testing.assert_allclose(NODES, nodes, rtol=1e-13, atol=1e-15)
-    np.testing.assert_allclose(NODE_SHARES, weights / weights.sum(), rtol=1e-13)

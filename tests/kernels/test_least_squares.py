@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpals.kernels import least_squares
-from dpals.kernels.least_squares import in_threads, solve_rows
+from dpals.kernels.least_squares import solve_rows
 
 
 class Problem:
@@ -93,14 +93,6 @@ def test_no_rows_and_no_features() -> None:
     problem = Problem(4)
     problem.features, problem.base = problem.features[:, :0], problem.base[:0, :0]
     assert problem.solved().shape == (len(problem.rows), 0)
-
-
-@pytest.mark.parametrize("threads", [None, 1, 3])
-def test_ranges_cover_every_row_once(threads: int | None) -> None:
-    lengths = np.random.default_rng(0).integers(0, 9, 1_000) ** 3
-    for pointers in (np.r_[0, np.cumsum(lengths)], np.zeros(4, np.int64), np.zeros(1, np.int64)):
-        ranges = in_threads(lambda start, stop: (start, stop), pointers, threads)
-        assert [row for start, stop in ranges for row in range(start, stop)] == list(range(len(pointers) - 1))
 
 
 def test_gathered_rows_fill_several_blocks() -> None:

@@ -2,11 +2,12 @@ import itertools
 import os
 import threading
 
+import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401, brings a BLAS of its own
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from dpals.kernels.threads import limited_threads, single_threaded_blas, thread_count
+from dpals.kernels.threads import balanced_ranges, in_threads, limited_threads, single_threaded_blas, thread_count
 
 
 def blas_threads():
@@ -113,3 +114,29 @@ def test_a_limit_is_not_that_of_other_threads():
         other.start()
         other.join()
     assert seen == [os.cpu_count()]
+
+
+LENGTHS = np.random.default_rng(0).integers(0, 9, 1_000) ** 3
+POINTERS = np.r_[0, np.cumsum(LENGTHS)]
+
+
+@pytest.mark.parametrize("threads", [None, 1, 3])
+def test_ranges_cover_every_row_once(threads: int | None) -> None:
+    for pointers in (POINTERS, np.zeros(4, np.int64), np.zeros(1, np.int64)):
+        ranges = in_threads(lambda start, stop: (start, stop), pointers, threads)
+        assert [row for start, stop in ranges for row in range(start, stop)] == list(range(len(pointers) - 1))
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7, 50])
+def test_ranges_have_about_the_same_number_of_entries(parts: int) -> None:
+    ranges = balanced_ranges(POINTERS, parts)
+    assert len(ranges) == parts
+    entries = np.array([POINTERS[stop] - POINTERS[start] for start, stop in ranges])
+    assert np.abs(entries - POINTERS[-1] / parts).max() <= LENGTHS.max()
+
+
+def test_no_range_is_longer_than_allowed() -> None:
+    for longest in (1, 7, 400, 10_000):
+        ranges = balanced_ranges(POINTERS, 3, longest=longest)
+        assert max(stop - start for start, stop in ranges) <= longest
+        assert [row for start, stop in ranges for row in range(start, stop)] == list(range(len(LENGTHS)))

@@ -8,7 +8,6 @@ import pytest
 import sklearn.base
 
 import dpals
-from dpals.evaluation.splits import keep_users
 from dpals.methods.base.estimator import Estimator, PrivateEstimator
 from dpals.release.mechanism import Mechanism
 
@@ -247,7 +246,7 @@ class TestPrivacy:
         ratings = data(implicit)
         someone, nobody = np.arange(ratings.n_users) == 3, np.zeros(ratings.n_users, bool)
         silent = ratings.keep(np.zeros(ratings.n_ratings, bool))
-        for few in (keep_users(ratings, someone), keep_users(ratings, nobody), silent):
+        for few in (ratings.take_users(someone), ratings.take_users(nobody), silent):
             assert np.isfinite(scores(make(name).fit(few), ratings)).all()
 
     def test_shares_that_leave_nothing_are_refused_before_anything_is_spent(self, name, implicit):

@@ -91,7 +91,7 @@ def test_one_two_and_four_threads_give_the_same_bits(name, implicit):
 
 @pytest.mark.parametrize("implicit", [False, True])
 def test_a_large_catalogue_does_not_turn_the_features(implicit):
-    """BLAS splits sums over 12,000 items among its threads, and the company of the items then had another basis."""
+    """BLAS splits sums over 12,000 items among its threads, and the features of the items then had another basis."""
     ratings = data(800 if implicit else 3000, 12_000, implicit)
     results = [bits("PooledDPALS", ratings, threads) for threads in (1, 2)]
     assert differences(results) == set()

@@ -7,6 +7,7 @@ from tests.small_models import N_ITEMS, history_of, model_of, table_of_ratings
 
 import dpals
 from dpals.model.batch import recommend_in_blocks
+from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 
 
 @pytest.mark.parametrize("exclude_seen", [True, False])
@@ -39,3 +40,14 @@ def test_a_user_who_has_seen_everything_has_an_empty_list():
     history = dpals.Ratings.from_arrays([1, 1, 2], [7, 8, 8], [3, 3, 3], rating_range=(0.5, 5), catalogue=[7, 8])
     (block,) = recommend_in_blocks(model, [history], 2)
     assert block.lists().rows() == [(1, [], []), (2, [7], [pytest.approx(3.4)])]
+
+
+@pytest.mark.parametrize("log_odds", [False, True])
+def test_the_item_side_is_computed_once_for_all_blocks(monkeypatch, log_odds):
+    problem = LogisticProblem if log_odds else LeastSquaresProblem
+    made, make = [], problem.of
+    monkeypatch.setattr(problem, "of", lambda *arguments, **named: (made.append(1), make(*arguments, **named))[1])
+    model = model_of(1, **({"log_odds": True, "rating_range": None} if log_odds else {}))
+    blocks = list(recommend_in_blocks(model, [history_of(table_of_ratings(2), implicit=log_odds)], 3, users_at_once=4))
+    assert len(blocks) > 5
+    assert len(made) == 1

@@ -18,6 +18,7 @@ from tests.small_models import N_ITEMS, history_of, model_of, statement, table_o
 
 import dpals
 from dpals.model.factor_model import FactorModel
+from dpals.private.frank_wolfe import FrankWolfeSteps
 
 half_trained = np.arange(N_ITEMS) % 2 == 0
 
@@ -150,6 +151,14 @@ def put_facts(folder, facts):
     (folder / "model.json").write_text(json.dumps({**others, "checksum": checksum}))
 
 
+def test_steps_of_frank_wolfe_keep_the_name_that_older_versions_gave_them(tmp_path):
+    steps = FrankWolfeSteps(np.full(3, 0.2), np.array([0.9, 0.8, 0.7]), 2.0)
+    model_of(1, frank_wolfe_steps=steps).save(tmp_path)
+    written = json.loads((tmp_path / "model.json").read_text())
+    assert written["replay"] == {"gains": [0.2] * 3, "keeps": [0.9, 0.8, 0.7], "clip": 2.0}
+    assert FactorModel.load(tmp_path).frank_wolfe_steps.to_dict() == steps.to_dict()
+
+
 def change_facts(folder, **changes):
     put_facts(folder, {**json.loads((folder / "model.json").read_text()), **changes})
 
@@ -184,7 +193,7 @@ def without(folder, name):
             lambda folder: change_facts(folder, format=2),
             r"written by a newer version of dpals \(format 2; this one reads format 1\): update dpals",
         ),
-        (lambda folder: change_facts(folder, format=0), "not written by dpals: it says no format that is known"),
+        (lambda folder: change_facts(folder, format=0), "not written by dpals: its format is unknown"),
         (lambda folder: change_facts(folder, format="new"), "not written by dpals"),
         (lambda folder: without(folder, "format"), "not written by dpals"),
         (lambda folder: (folder / "model.json").write_text("[]"), "not written by dpals"),
@@ -470,7 +479,7 @@ def test_a_save_removes_drafts_of_a_model_and_nothing_else(tmp_path):
 
 def test_a_killed_save_leaves_the_old_model_or_the_new_one(tmp_path):
     """Processes that end without a word, each one step further: before every change that a save makes."""
-    repository = Path(__file__).parents[1]
+    repository = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-W", "ignore", "-c", SAVING, tmp_path], check=True, cwd=repository)
     folders = sorted(tmp_path.iterdir(), key=lambda path: int(path.name))
     assert 5 < len(folders) < 29

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 
 import dpals
-from dpals.private.frank_wolfe import FrankWolfeProblem, Replay
+from dpals.private.frank_wolfe import FrankWolfeProblem, FrankWolfeSteps
 from dpals.private.gradients import gradient_contribution
-from dpals.private.pooled import Bounds, Participants
+from dpals.private.pooled import Bounds, WeightedUsers
 from dpals.private.sampling import adaptive_weights
 from dpals.private.scoring import score_contribution
 from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
@@ -39,7 +39,7 @@ def problem_of(rng, rank, implicit):
     base = np.zeros((rank + 1, rank + 1), np.float32)
     base[rank, rank] = 3
     features = np.column_stack([factors, np.ones(N_ITEMS, np.float32)])
-    return LeastSquaresProblem(features, offsets, ridge=0.4, exponent=0.7, base=base, ridged=rank)
+    return LeastSquaresProblem(features, offsets, ridge=0.4, exponent=0.7, base=base, rank=rank)
 
 
 def parts(name, contribution):
@@ -50,27 +50,29 @@ def parts(name, contribution):
 
 def contributions(implicit):
     ratings, hidden, rng = people(0, implicit), people(1, implicit), np.random.default_rng(2)
-    everyone = Participants.of(ratings, rng.uniform(0.1, 1, N_ITEMS), 20.0)
+    everyone = WeightedUsers.of(ratings, rng.uniform(0.1, 1, N_ITEMS), 20.0)
     yield from parts("weights", everyone.weight_contribution())
-    yield from parts("breadths", everyone.breadth_contribution())
+    yield from parts("user weights", everyone.user_weight_contribution())
     yield "activity", everyone.activity_contribution(40).pattern.items
     yield "adaptive weights", adaptive_weights(ratings, rng.uniform(0, 100, N_ITEMS), 0.3)
     for rank in RANKS:
-        company = everyone.company(numbers(rng, N_ITEMS, rank).astype(np.float64))
-        yield from parts(f"rank {rank}, spread", everyone.spread_contribution(company, 1.0))
-        yield from parts(f"rank {rank}, directions", everyone.direction_contribution(company))
+        sums = everyone.feature_sums(numbers(rng, N_ITEMS, rank).astype(np.float64))
+        yield from parts(f"rank {rank}, Gram matrix", everyone.gram_contribution(sums, 1.0))
+        yield from parts(f"rank {rank}, directions", everyone.direction_contribution(sums))
         problem = problem_of(rng, rank, implicit)
-        contributions = everyone.step_contributions(problem, rank, 1.6, Bounds(0.5, 2.0, 0.3 * rank**0.5))
+        contributions = everyone.step_contributions(problem, 1.6, Bounds(0.5, 2.0, 0.3 * rank**0.5))
         for name, contribution in contributions._asdict().items():
             yield from parts(f"rank {rank}, {name}", contribution)
         sides = problem.solve(ratings), problem.features
         yield from parts(f"rank {rank}, gains", score_contribution(*sides, ratings, hidden))
         if not implicit:
             yield from parts(f"rank {rank}, gradients", gradient_contribution(ratings, problem, rank, 2.0))
-            steps = Replay(rng.uniform(0, 1, rank), rng.uniform(0.5, 1, rank), clip=3.0)
+            steps = FrankWolfeSteps(rng.uniform(0, 1, rank), rng.uniform(0.5, 1, rank), clip=3.0)
             considered = rng.uniform(size=N_ITEMS) < 0.9
-            replayed = FrankWolfeProblem(problem.features, problem.offsets, considered, steps, 5.0).replayed(ratings)
-            yield from zip((f"rank {rank}, replayed", f"rank {rank}, residuals"), replayed, strict=True)
+            found = FrankWolfeProblem(problem.features, problem.offsets, considered, steps, 5.0).solve_with_residuals(
+                ratings
+            )
+            yield from zip((f"rank {rank}, Frank-Wolfe", f"rank {rank}, residuals"), found, strict=True)
 
 
 if __name__ == "__main__":
@@ -78,7 +80,7 @@ if __name__ == "__main__":
         sys.argv[1],
         **{
             f"{kind}, {name}": array
-            for kind in ("ratings", "choices")
-            for name, array in contributions(kind == "choices")
+            for kind in ("ratings", "implicit feedback")
+            for name, array in contributions(kind == "implicit feedback")
         },
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpals
-from dpals.private.pooled import Bounds, Participants
+from dpals.private.pooled import Bounds, WeightedUsers
 from dpals.private.sampling import share_of_users
 
 N_ITEMS, RANK, CONSTANT = 15, 3, 0.7
@@ -48,26 +48,26 @@ def by_user(ratings, model, item_weights):
         yield items, weights, centred - features @ solution, vector, 0.5 * inverse[:RANK, :RANK]
 
 
-def test_offers_are_what_the_definitions_say(ratings, model):
+def test_contributions_are_what_the_definitions_say(ratings, model):
     item_weights = np.linspace(1, 3, N_ITEMS)
-    people = Participants.of(ratings, item_weights, widest=3.0)
-    contributions = people.step_contributions(model.user_problem(), RANK, CONSTANT, LOOSE)
+    everyone = WeightedUsers.of(ratings, item_weights, largest_sum=3.0)
+    contributions = everyone.step_contributions(model.user_problem(), CONSTANT, LOOSE)
     for i, (_, weights, residuals, vector, spread) in enumerate(by_user(ratings, model, item_weights)):
         row = slice(ratings.indptr[i], ratings.indptr[i + 1])
-        np.testing.assert_allclose(people.weights[row], weights, rtol=1e-12)
-        breadth = min(weights.sum() / 3.0, 1.0)
-        assert people.breadths[i] == pytest.approx(breadth)
+        np.testing.assert_allclose(everyone.weights[row], weights, rtol=1e-12)
+        user_weight = min(weights.sum() / 3.0, 1.0)
+        assert everyone.user_weights[i] == pytest.approx(user_weight)
         np.testing.assert_allclose(contributions.moments.coefficients[row], weights * residuals, atol=2e-5)
         np.testing.assert_allclose(contributions.moments.vectors[i], vector, atol=2e-5)
-        assert contributions.gram.coefficients[i] == pytest.approx(breadth)
+        assert contributions.gram.coefficients[i] == pytest.approx(user_weight)
         contributed = contributions.covariance.coefficients[i] * contributions.covariance.vectors[i]
-        np.testing.assert_allclose(contributed, breadth * spread[np.triu_indices(RANK)], atol=2e-5)
+        np.testing.assert_allclose(contributed, user_weight * spread[np.triu_indices(RANK)], atol=2e-5)
 
 
 def test_one_scale_per_user_brings_each_contribution_to_its_bound(ratings, model):
-    people = Participants.of(ratings, np.ones(N_ITEMS), widest=3.0)
-    contributions = people.step_contributions(model.user_problem(), RANK, CONSTANT, TIGHT)
-    free = people.step_contributions(model.user_problem(), RANK, CONSTANT, LOOSE)
+    everyone = WeightedUsers.of(ratings, np.ones(N_ITEMS), largest_sum=3.0)
+    contributions = everyone.step_contributions(model.user_problem(), CONSTANT, TIGHT)
+    free = everyone.step_contributions(model.user_problem(), CONSTANT, LOOSE)
     clipped = 0
     for i in range(ratings.n_users):
         row = slice(ratings.indptr[i], ratings.indptr[i + 1])
@@ -87,11 +87,11 @@ def test_one_scale_per_user_brings_each_contribution_to_its_bound(ratings, model
     assert clipped > 5
 
 
-def test_a_user_offers_the_same_bits_whoever_else_is_there(ratings, model):
+def test_a_user_contributes_the_same_bits_whoever_else_is_there(ratings, model):
     weights = np.linspace(1, 2, N_ITEMS)
     alone = ratings.keep(ratings.rows == 7)
-    together = Participants.of(ratings, weights, 3.0).step_contributions(model.user_problem(), RANK, CONSTANT, TIGHT)
-    single = Participants.of(alone, weights, 3.0).step_contributions(model.user_problem(), RANK, CONSTANT, TIGHT)
+    together = WeightedUsers.of(ratings, weights, 3.0).step_contributions(model.user_problem(), CONSTANT, TIGHT)
+    single = WeightedUsers.of(alone, weights, 3.0).step_contributions(model.user_problem(), CONSTANT, TIGHT)
     row = slice(ratings.indptr[7], ratings.indptr[8])
     assert np.array_equal(together.moments.coefficients[row], single.moments.coefficients)
     for part, same in zip(together, single, strict=True):
@@ -100,27 +100,27 @@ def test_a_user_offers_the_same_bits_whoever_else_is_there(ratings, model):
     assert together.covariance.coefficients[7] == single.covariance.coefficients[7]
 
 
-def test_where_some_users_are_asked_for_their_uncertainty_they_offer_what_they_would_have(ratings, model, monkeypatch):
-    people = Participants.of(ratings, np.ones(N_ITEMS), widest=3.0)
-    everyone = people.step_contributions(model.user_problem(), RANK, CONSTANT, TIGHT)
-    monkeypatch.setattr("dpals.private.pooled.asked_share", lambda _: 0.5)
-    some = people.step_contributions(model.user_problem(), RANK, CONSTANT, TIGHT)
+def test_users_who_are_asked_for_their_covariance_contribute_the_same_as_before(ratings, model, monkeypatch):
+    everyone = WeightedUsers.of(ratings, np.ones(N_ITEMS), largest_sum=3.0)
+    all_of_them = everyone.step_contributions(model.user_problem(), CONSTANT, TIGHT)
+    monkeypatch.setattr("dpals.private.pooled.covariance_share", lambda _: 0.5)
+    some = everyone.step_contributions(model.user_problem(), CONSTANT, TIGHT)
     asked = share_of_users(ratings, 0.5)
     assert 0 < asked.sum() < ratings.n_users
-    assert np.array_equal(some.covariance.vectors, everyone.covariance.vectors[asked])
-    assert np.array_equal(some.covariance.coefficients, everyone.covariance.coefficients[asked])
-    assert np.array_equal(some.moments.coefficients, everyone.moments.coefficients)
+    assert np.array_equal(some.covariance.vectors, all_of_them.covariance.vectors[asked])
+    assert np.array_equal(some.covariance.coefficients, all_of_them.covariance.coefficients[asked])
+    assert np.array_equal(some.moments.coefficients, all_of_them.moments.coefficients)
 
 
-def test_company_is_who_rated_what_and_not_how(ratings):
-    people = Participants.of(ratings, np.linspace(1, 2, N_ITEMS), widest=3.0)
+def test_feature_sums_depend_on_what_users_rated_and_not_how(ratings):
+    everyone = WeightedUsers.of(ratings, np.linspace(1, 2, N_ITEMS), largest_sum=3.0)
     features = np.random.default_rng(2).normal(size=(N_ITEMS, 4))
-    company = people.company(features)
+    sums = everyone.feature_sums(features)
     for i in range(ratings.n_users):
         row = slice(ratings.indptr[i], ratings.indptr[i + 1])
-        np.testing.assert_allclose(company[i], people.weights[row] @ features[ratings.indices[row]], atol=1e-12)
-    spread, directions = people.spread_contribution(company, 0.5), people.direction_contribution(company)
-    assert np.all(spread.coefficients * np.linalg.norm(company, axis=1) ** 2 <= 0.5)
+        np.testing.assert_allclose(sums[i], everyone.weights[row] @ features[ratings.indices[row]], atol=1e-12)
+    gram, directions = everyone.gram_contribution(sums, 0.5), everyone.direction_contribution(sums)
+    assert np.all(gram.coefficients * np.linalg.norm(sums, axis=1) ** 2 <= 0.5)
     lengths = np.linalg.norm(directions.vectors, axis=1)
-    np.testing.assert_allclose(lengths[np.linalg.norm(company, axis=1) > 0], 1.0)
-    np.testing.assert_allclose(directions.coefficients, people.weights, rtol=1e-8)
+    np.testing.assert_allclose(lengths[np.linalg.norm(sums, axis=1) > 0], 1.0)
+    np.testing.assert_allclose(directions.coefficients, everyone.weights, rtol=1e-8)

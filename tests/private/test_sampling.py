@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpals
-from dpals.evaluation.splits import keep_users
 from dpals.private.sampling import adaptive_weights, least_counted, on_items, uniform_sample
 
 N_ITEMS = 12
@@ -69,7 +68,7 @@ def test_the_least_counted_are_those_of_a_plain_sort(history, at_most, data):
 def test_what_is_chosen_of_a_user_does_not_change_when_others_leave(history, at_most, data):
     ratings = to_ratings(history)
     staying = np.array(data.draw(st.lists(st.booleans(), min_size=ratings.n_users, max_size=ratings.n_users)))
-    fewer = keep_users(ratings, staying)
+    fewer = ratings.take_users(staying)
     counts = np.arange(N_ITEMS, dtype=float) % 3
     for choose in (lambda r: uniform_sample(r, at_most, 1), lambda r: least_counted(r, counts, at_most)):
         before, after = by_user(choose(ratings)), by_user(choose(fewer))
@@ -83,7 +82,7 @@ def test_weights_of_a_user_keep_their_bits_when_others_leave(history, data):
     staying = np.array(data.draw(st.lists(st.booleans(), min_size=ratings.n_users, max_size=ratings.n_users)))
     popularity = np.linspace(-4.0, 300.0, N_ITEMS)
     before = adaptive_weights(ratings, popularity, 0.3)
-    after = adaptive_weights(keep_users(ratings, staying), popularity, 0.3)
+    after = adaptive_weights(ratings.take_users(staying), popularity, 0.3)
     assert np.array_equal(after, before[staying[ratings.rows]])
 
 

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpals
-from dpals.evaluation.splits import keep_users
-from dpals.private.user_vectors import LeastSquaresProblem
+from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 
 
 def random_problem(rng, n_items, rank, *, ridged=None, exponent=0.5, with_base=True):
@@ -16,7 +15,7 @@ def random_problem(rng, n_items, rank, *, ridged=None, exponent=0.5, with_base=T
         ridge=0.7,
         exponent=exponent,
         base=(root @ root.T + 0.1 * np.eye(rank, dtype=np.float32)) * np.float32(with_base),
-        ridged=rank if ridged is None else ridged,
+        rank=rank if ridged is None else ridged,
     )
 
 
@@ -43,9 +42,9 @@ def dense_solution(problem, ratings):
             continue
         rated = np.ones(len(columns)) if ratings.values is None else ratings.values[entries].astype(np.float64)
         ridge = problem.ridge * len(columns) ** problem.exponent
-        penalty = np.sqrt(ridge) * np.eye(rank)[: problem.ridged]
+        penalty = np.sqrt(ridge) * np.eye(rank)[: problem.rank]
         rows = np.vstack([problem.features[columns].astype(np.float64), root_of_base, penalty])
-        wanted = np.concatenate([rated - problem.offsets[columns], np.zeros(rank + problem.ridged)])
+        wanted = np.concatenate([rated - problem.offsets[columns], np.zeros(rank + problem.rank)])
         result[i] = np.linalg.lstsq(rows, wanted)[0]
     return result
 
@@ -91,4 +90,46 @@ def test_a_users_bits_do_not_depend_on_other_users_or_threads(rank):
         assert np.array_equal(problem.solve(ratings, threads=threads), alone)
     for seed in range(4):
         staying = np.random.default_rng(seed).random(ratings.n_users) < (0.03 if seed == 0 else 0.6)
-        assert np.array_equal(problem.solve(keep_users(ratings, staying)), alone[staying])
+        assert np.array_equal(problem.solve(ratings.take_users(staying)), alone[staying])
+
+
+@pytest.mark.parametrize("bias_ridge", [None, 2.5])
+@pytest.mark.parametrize("unseen_weight", [0.0, 0.3])
+def test_a_problem_from_arrays_is_its_definition(bias_ridge, unseen_weight):
+    rng = np.random.default_rng(3)
+    factors, biases = rng.normal(size=(20, 4)), rng.normal(size=20)
+    rest = {"bias_ridge": bias_ridge, "exponent": 0.5, "unseen_weight": unseen_weight}
+    problem = LeastSquaresProblem.of(factors, biases, 3.2, 0.7, **rest)
+    has_bias = int(bias_ridge is not None)
+    assert (problem.rank, problem.ridge, problem.exponent) == (4, 0.7, 0.5)
+    assert problem.features.shape == (20, 4 + has_bias)
+    assert np.array_equal(problem.features[:, :4], factors.astype(np.float32))
+    assert np.array_equal(problem.features[:, 4:], np.ones((20, has_bias)))
+    np.testing.assert_allclose(problem.offsets, 3.2 + biases, rtol=1e-6)
+    expected = np.zeros((4 + has_bias, 4 + has_bias))
+    expected[:4, :4] = unseen_weight * factors.T @ factors
+    if has_bias:
+        expected[4, 4] = bias_ridge
+    np.testing.assert_allclose(problem.base, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_considered_items_make_up_most_of_the_expected_pairs():
+    rng = np.random.default_rng(4)
+    factors, offsets = rng.normal(size=(200, 3)) / 3, np.linspace(0, -9, 200)
+    problem = LogisticProblem.of(factors, offsets)
+    assert problem.rank == 3
+    assert np.array_equal(problem.features[:, 3], np.ones(200))
+    users = rng.normal(size=(100_000, 3))
+    expected = np.array([np.mean(1 / (1 + np.exp(-(o + users @ f)))) for o, f in zip(offsets, factors, strict=True)])
+    kept = expected[problem.considered].sum() / expected.sum()
+    assert 0.95 <= kept < 0.96
+    assert expected[problem.considered].min() > 0.99 * expected[~problem.considered].max()
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_a_training_that_diverged_is_named(broken):
+    sound, diverged = np.zeros((2, 1)), np.array([[1.0], [broken]])
+    with pytest.raises(dpals.InputError, match="training diverged"):
+        LeastSquaresProblem.of(diverged, np.zeros(2), 3.0, 1.0)
+    with pytest.raises(dpals.InputError, match="training diverged"):
+        LogisticProblem.of(sound, diverged[:, 0])

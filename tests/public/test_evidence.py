@@ -36,14 +36,14 @@ def test_items_without_weight_stay_at_the_prior():
     assert np.array_equal(known.posterior(np.eye(2)), np.zeros((4, 2)))
 
 
-def test_a_turned_basis_changes_the_words_and_not_the_guess():
+def test_a_change_of_basis_changes_the_coordinates_and_not_the_estimate():
     rng = np.random.default_rng(0)
     known = Evidence.none(rng.uniform(0, 5, 10), 3)
     known.add(rng.normal(size=(10, 3)), rng.normal(size=(3, 3)), 2.0)
     before = known.posterior(np.eye(3))
     root = rng.normal(size=(3, 3))
     basis = root @ root.T + np.eye(3)
-    known.turn(basis)
+    known.change_basis(basis)
     np.testing.assert_allclose(known.posterior(basis @ basis), before @ basis, rtol=1e-8)
 
 

@@ -1,4 +1,4 @@
-"""Offsets and room from rates, against simulated users."""
+"""Offsets and dispersion from rates, against simulated users."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ import pytest
 from dpals.public.implicit import Activity, calibrated
 
 
-def test_offsets_give_the_rates_and_room_tells_how_the_people_of_an_item_differ():
+def test_offsets_give_the_rates_and_dispersion_tells_how_the_people_of_an_item_differ():
     rng = np.random.default_rng(1)
     rates, factor = np.geomspace(0.4, 0.001, 60), rng.normal(0, 1.0, 60)
     activity = Activity(np.array([2.0, 8.0]) * rates.sum() / 5, np.array([0.5, 0.5]))
-    offsets, room = calibrated(rates, np.abs(factor), activity)
+    offsets, dispersion = calibrated(rates, np.abs(factor), activity)
 
     taste = rng.normal(size=200_000)
     own = np.log(activity.counts)[rng.integers(2, size=len(taste))]
@@ -28,14 +28,14 @@ def test_offsets_give_the_rates_and_room_tells_how_the_people_of_an_item_differ(
     chances = 1 / (1 + np.exp(-(own[:, None] + offsets + np.outer(taste, factor))))
     assert chances.mean(axis=0) == pytest.approx(rates, rel=0.1)
     people = (chances * taste[:, None]).mean(axis=0) / chances.mean(axis=0)
-    assert people == pytest.approx(room * factor, abs=0.05)
+    assert people == pytest.approx(dispersion * factor, abs=0.05)
 
 
 def test_without_factors_the_offset_orders_items_by_rate():
-    offsets, room = calibrated(np.array([0.5, 0.1, 0.01]), np.zeros(3), Activity(np.array([0.61]), np.ones(1)))
+    offsets, dispersion = calibrated(np.array([0.5, 0.1, 0.01]), np.zeros(3), Activity(np.array([0.61]), np.ones(1)))
     log_odds = np.log([0.5 / 0.5, 0.1 / 0.9, 0.01 / 0.99])
     assert offsets - offsets[0] == pytest.approx(log_odds - log_odds[0], abs=0.02)
-    assert room == pytest.approx([0.5, 0.9, 0.99], rel=0.02)
+    assert dispersion == pytest.approx([0.5, 0.9, 0.99], rel=0.02)
 
 
 def test_groups_that_may_be_noise_count_as_empty():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpals.public.evidence import Evidence
-from dpals.public.pooled import PooledGram, add_moments, bias_guesses, inverse_root, shared_features
+from dpals.public.pooled import PooledGram, add_moments, bias_estimates, cooccurrence_features, inverse_root
 
 
 def test_matrices_come_back_from_their_triangles():
@@ -12,7 +12,7 @@ def test_matrices_come_back_from_their_triangles():
     vectors = np.column_stack([rng.normal(size=(50, 3)), np.full(50, 0.7)])
     root = rng.normal(size=(3, 3))
     gram, covariance = vectors.T @ vectors, root @ root.T + np.eye(3)
-    pooled = PooledGram.of(gram[np.triu_indices(4)], covariance[np.triu_indices(3)], 0.0, total=10.0, bias_scale=0.7)
+    pooled = PooledGram.of(gram[np.triu_indices(4)], covariance[np.triu_indices(3)], 0.0, total=10.0, constant=0.7)
     np.testing.assert_allclose(pooled.vectors, gram[:3, :3] / 10, rtol=1e-8)
     np.testing.assert_allclose(pooled.covariance, covariance / 10, rtol=1e-8)
     assert pooled.scale == pytest.approx(5.0)
@@ -23,20 +23,20 @@ def test_matrices_come_back_from_their_triangles():
 @pytest.mark.parametrize("seed", range(5))
 def test_pure_noise_still_gives_positive_matrices(seed):
     rng = np.random.default_rng(seed)
-    pooled = PooledGram.of(1e5 * rng.normal(size=10), 1e5 * rng.normal(size=6), 1e5, total=1.0, bias_scale=0.7)
+    pooled = PooledGram.of(1e5 * rng.normal(size=10), 1e5 * rng.normal(size=6), 1e5, total=1.0, constant=0.7)
     for matrix in (pooled.vectors, pooled.covariance, pooled.whitening()):
         assert np.linalg.eigvalsh(matrix)[0] > 0
     assert pooled.scale > 0
 
 
-@pytest.mark.parametrize("caution", [0.0, 0.3, 1.0])
-def test_the_right_factors_stay_where_they_are(caution):
+@pytest.mark.parametrize("damping", [0.0, 0.3, 1.0])
+def test_the_right_factors_stay_where_they_are(damping):
     """At the truth, residual times vector comes from the users having seen the rating: A_j C v_j."""
     rng = np.random.default_rng(3)
     factors, weights = rng.normal(size=(6, 2)), rng.uniform(10, 20, 6)
     pooled = PooledGram(np.diag([2.0, 1.0]), np.diag([0.5, 0.8]), 1.0, 0.0)
     known = Evidence.none(weights, 2)
-    add_moments(known, weights[:, None] * (factors @ pooled.covariance), factors, pooled, 1e-6, caution)
+    add_moments(known, weights[:, None] * (factors @ pooled.covariance), factors, pooled, 1e-6, damping)
     np.testing.assert_allclose(known.posterior(np.eye(2)), factors, rtol=1e-6)
 
 
@@ -52,7 +52,7 @@ def test_biases_of_rare_items_follow_the_popular_trend():
     truth = 0.1 * np.log(popularity) - 0.3
     known = Evidence.none(np.where(np.arange(200) < 50, 0.0, popularity), 1)
     known.add((known.weights * truth)[:, None], np.eye(1), 0.1)
-    guesses = bias_guesses(known, popularity, 0.25, weight_noise=0.0)
+    guesses = bias_estimates(known, popularity, 0.25, weight_noise=0.0)
     np.testing.assert_allclose(guesses[50:], truth[50:], atol=0.01)
     np.testing.assert_allclose(guesses[:50], truth[:50], atol=0.05)
 
@@ -62,8 +62,8 @@ def test_noise_of_the_weights_limits_what_many_releases_can_say():
     known = Evidence.none(np.ones(50), 1)
     for _ in range(1000):
         known.add(np.where(np.arange(50) % 2, 1.0, -1.0)[:, None], np.eye(1), 1.0)
-    certain = bias_guesses(known, np.ones(50), variance=0.25, weight_noise=0.0)
-    doubtful = bias_guesses(known, np.ones(50), variance=0.25, weight_noise=1.0)
+    certain = bias_estimates(known, np.ones(50), variance=0.25, weight_noise=0.0)
+    doubtful = bias_estimates(known, np.ones(50), variance=0.25, weight_noise=1.0)
     np.testing.assert_allclose(np.abs(certain), 1.0, atol=0.01)
     np.testing.assert_allclose(np.abs(doubtful), 1 / 1.5, atol=0.01)
 
@@ -79,7 +79,7 @@ def test_features_are_the_directions_in_which_the_people_of_items_differ():
     weights = np.r_[np.full(300, 400.0), np.zeros(5)]
     kind = np.where(np.arange(305) % 2, 0.3, -0.3)
     moments = weights[:, None] * (np.array([0.5, 0.2, 0.0]) + np.outer(kind, [0, 0.6, 0.8]))
-    features, scales = shared_features(moments + rng.normal(size=moments.shape), weights, noise=1.0)
+    features, scales = cooccurrence_features(moments + rng.normal(size=moments.shape), weights, noise=1.0)
     assert scales[0] == pytest.approx(0.3, rel=0.05)
     assert scales[1] < 0.05
     assert abs(np.corrcoef(features[:300, 0], kind[:300])[0, 1]) > 0.99
@@ -93,8 +93,8 @@ def test_rounding_does_not_turn_the_features():
     weights = rng.uniform(1, 50, 500)
     truth = rng.normal(size=(500, 12)) * np.r_[0.3, 0.2, 0.1, np.zeros(9)]
     moments = weights[:, None] * truth + rng.normal(size=(500, 12))
-    features, scales = shared_features(moments, weights, noise=1.0)
+    features, scales = cooccurrence_features(moments, weights, noise=1.0)
     assert np.sum(scales == scales.min()) > 3
     for _ in range(5):
         rounded = moments * (1 + 1e-15 * rng.normal(size=moments.shape))
-        np.testing.assert_allclose(shared_features(rounded, weights, noise=1.0)[0], features, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(cooccurrence_features(rounded, weights, noise=1.0)[0], features, rtol=0, atol=1e-10)

@@ -26,7 +26,7 @@ def mixed_up(model: FactorModel, rows: Rows) -> Iterator[str]:
     wrong = {
         name
         for user in range(everybody.n_users)
-        for name, alone in _served(model, _only(everybody, user)).items()
+        for name, alone in _served(model, everybody.take_users(slice(user, user + 1))).items()
         if alone[0].tobytes() != together[name][user].tobytes()
     }
     yield from (f"{name} of a user depends on who else is in the history" for name in sorted(wrong))
@@ -38,7 +38,7 @@ def _served(model: FactorModel, history: Ratings) -> dict[str, NDArray[Any]]:
     users, items = np.repeat(history.users, history.n_items), np.tile(history.items, history.n_users)
     predicted = model.predict(history, users, items)
     return {
-        "the query": model.queries(history),
+        "the search vector": model.search_vectors(history),
         "a prediction": predicted.reshape(history.n_users, history.n_items),
         "the list": listed,
         "a score": scores,
@@ -50,16 +50,4 @@ def _with_newcomer(ratings: Ratings) -> Ratings:
         ratings,
         indptr=np.append(ratings.indptr, ratings.indptr[-1]),
         users=np.append(ratings.users, ratings.users.max() + 1),
-    )
-
-
-def _only(ratings: Ratings, user: int) -> Ratings:
-    """The history of one user."""
-    own = slice(*ratings.indptr[user : user + 2])
-    return replace(
-        ratings,
-        users=ratings.users[user : user + 1],
-        indptr=np.array([0, own.stop - own.start]),
-        indices=ratings.indices[own],
-        values=None if ratings.values is None else ratings.values[own],
     )

@@ -250,6 +250,37 @@ class Ratings(RatingArrays):
             timestamps=None if self.timestamps is None else self.timestamps[chosen],
         )
 
+    def take_users(self, chosen: NDArray[np.bool_] | slice) -> "Ratings":
+        """Some of the users with all their ratings, in the same order, and the same catalogue.
+
+        Parameters
+        ----------
+        chosen
+            One truth value per user, or a slice of the users.
+
+        Examples
+        --------
+        >>> ratings = Ratings.from_arrays([1, 1, 2, 3], [5, 6, 5, 6])
+        >>> ratings.take_users(np.array([True, False, True])).users.tolist()
+        [1, 3]
+        >>> ratings.take_users(slice(1, 3))
+        Ratings(2 users, 2 items, 2 implicit pairs)
+        """
+        lengths = np.diff(self.indptr)[chosen]
+        if isinstance(chosen, slice):
+            rows = range(self.n_users)[chosen]
+            entries: Any = slice(self.indptr[rows.start], self.indptr[rows.stop])
+        else:
+            entries = np.repeat(chosen, np.diff(self.indptr))
+        return replace(
+            self,
+            users=self.users[chosen],
+            indptr=np.concatenate([[0], np.cumsum(lengths)]),
+            indices=self.indices[entries],
+            values=None if self.values is None else self.values[entries],
+            timestamps=None if self.timestamps is None else self.timestamps[entries],
+        )
+
     def public_facts(self) -> list[str]:
         """Say what the caller declared public, for the privacy statement.
 

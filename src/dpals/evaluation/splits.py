@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.hashing import hashed_uniform, id_hashes
-from dpals.private.sampling import keep_users, on_items
+from dpals.private.sampling import on_items
 
 _DRAW_OF_USERS, _DRAW_OF_TARGETS = np.array(1), np.array(2)
 
@@ -109,12 +109,12 @@ def split_users(
     place[np.argsort(draws, kind="stable")] = np.arange(ratings.n_users)
     n_validation = _rounded_down(held_out * validation_share)
     if train_items_only:
-        trained = keep_users(ratings, place >= held_out)
+        trained = ratings.take_users(place >= held_out)
         ratings = keep_items(ratings, np.bincount(trained.indices, minlength=ratings.n_items) > 0)
     return UserSplit(
-        train=keep_users(ratings, place >= held_out),
-        validation=_history_and_target(keep_users(ratings, place < n_validation), target_share, seed),
-        test=_history_and_target(keep_users(ratings, (place >= n_validation) & (place < held_out)), target_share, seed),
+        train=ratings.take_users(place >= held_out),
+        validation=_history_and_target(ratings.take_users(place < n_validation), target_share, seed),
+        test=_history_and_target(ratings.take_users((place >= n_validation) & (place < held_out)), target_share, seed),
     )
 
 
@@ -144,7 +144,7 @@ def liked(ratings: Ratings, threshold: float = 4.0, min_items: int = 5) -> Ratin
     if not threshold <= ratings.rating_range[1]:
         raise InputError(f"no rating reaches {threshold}: the rating range is {ratings.rating_range}")
     high = ratings.keep(ratings.values >= np.float32(threshold))
-    return replace(keep_users(high, np.diff(high.indptr) >= min_items), values=None, rating_range=None)
+    return replace(high.take_users(np.diff(high.indptr) >= min_items), values=None, rating_range=None)
 
 
 def top_items(ratings: Ratings, n: int) -> Ratings:
@@ -166,7 +166,7 @@ def top_items(ratings: Ratings, n: int) -> Ratings:
     chosen = np.zeros(ratings.n_items, bool)
     chosen[np.argsort(-counts, kind="stable")[:n]] = True
     restricted = keep_items(ratings, chosen)
-    return keep_users(restricted, np.diff(restricted.indptr) > 0)
+    return restricted.take_users(np.diff(restricted.indptr) > 0)
 
 
 def keep_items(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:

@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
@@ -11,7 +10,6 @@ from dpals.experiments.pictures import label, legend, line, panels
 from dpals.experiments.settings import make, settings_for
 from dpals.experiments.tasks import FEW_USERS, count_users, data_of, identity_of, load_ratings, split_for, title_of
 from dpals.experiments.tradeoffs import listed
-from dpals.private.sampling import keep_users
 
 TITLE = "Fewer users, the 400 most popular movies"
 EPSILONS = (1.0, 5.0, 20.0)
@@ -38,7 +36,7 @@ def _cell(data: str, method: str, n_users: int, epsilon: float, seed: int, scale
 
     def measure() -> dict[str, float]:
         ratings = load_ratings("top400", data, seed, scale)
-        split = split_for("top400", keep_users(ratings, np.arange(ratings.n_users) < n_users), seed)
+        split = split_for("top400", ratings.take_users(slice(n_users)), seed)
         return {"RMSE": split.fit_and_score(make(method, epsilon, seed, settings))}
 
     labels = {"data": title_of(data), "method": method, "users": n_users, "epsilon": epsilon, "seed": seed}

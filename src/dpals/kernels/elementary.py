@@ -1,8 +1,8 @@
 """Exponentials, logarithms and powers with the same bits on every processor.
 
-Those of NumPy and of the C library choose among several codes by what the processor has, and their last bits differ.
-These are made of sums, products and quotients alone, which IEEE 754 defines to the last bit. They are good to about
-1e-14 of the result.
+NumPy and the C library choose among several implementations, depending on the processor, and these differ in their last
+bits. The functions here use sums, products and quotients alone, which IEEE 754 defines to the last bit. Their relative
+error is about 1e-14.
 """
 
 from typing import Any

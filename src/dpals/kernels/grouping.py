@@ -1,4 +1,4 @@
-"""Put ratings in the order of users and items, one row per pair."""
+"""Sort ratings by user and item, and keep one row per pair."""
 
 from typing import Any
 
@@ -23,24 +23,24 @@ def order_by_user_and_item(
     on their order and not on anybody else's rows. Rows of one (user, item) that are equal in timestamp and value are
     the same row.
 
-    A counting sort by user, then a sort of each user's rows. Needs one row number per row of memory.
+    A counting sort by user, then a sort of each user's rows. It needs memory for one row number per row.
 
     Parameters
     ----------
     users, items
         Index of the user and of the item of each row.
     timestamps, values
-        The row with the greatest timestamp stays, of equally late ones that with the greatest value. None where there
-        are none.
+        The row with the latest timestamp stays; among equally late rows, the one with the highest value. None if the
+        rows have none.
     n_users
-        Every index of a user is below it.
+        Number of users: every index of a user is below it.
 
     Returns
     -------
     indptr : array of shape (n_users + 1,)
         User u has the rows ``order[indptr[u]:indptr[u + 1]]``.
     order : array
-        Row numbers, those of duplicates left out.
+        Row numbers, without those of duplicates.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def order_by_user_and_item(
 
 
 def take(values: NDArray[Any], rows: NDArray[np.signedinteger]) -> NDArray[Any]:
-    """Return ``values[rows]`` in blocks, for numpy makes a copy of `rows` in 64 bits.
+    """Return ``values[rows]``, computed in blocks because NumPy copies `rows` to 64 bits.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def take(values: NDArray[Any], rows: NDArray[np.signedinteger]) -> NDArray[Any]:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _replaces(row, other, stamps, values):  # type: ignore[no-untyped-def]
-    """Whether a row stays in place of another one of the same user and item: later, then higher."""
+    """Whether a row replaces another one of the same user and item: the later one wins, then the higher one."""
     if len(stamps) > 0 and stamps[row] != stamps[other]:
         return stamps[row] > stamps[other]
     return len(values) > 0 and values[row] > values[other]

@@ -1,7 +1,7 @@
 """Numbers that look random and depend on nothing but their arguments.
 
-They decide what needs no secret: which ratings are held out, which of a user's ratings are sampled, where
-training starts. A generator with a state would make one user's numbers depend on who came before.
+They decide what need not be secret: which ratings are held out, which of a user's ratings are sampled, where training
+starts. A generator with a state would make one user's numbers depend on the users before.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 def id_hashes(ids: NDArray[Any]) -> NDArray[np.uint64]:
     """A 64-bit number for each id. The integer 7 and the text "7" are the same id.
 
-    Libraries that read tables make text of everybody's ids where a single one is no integer: that must not change
+    Libraries that read tables turn everybody's ids into text if a single id is not an integer. That must not change
     anyone's number.
 
     Examples
@@ -43,8 +43,8 @@ def row_hashes(indptr: NDArray[np.int64], *words: NDArray[Any]) -> NDArray[np.ui
     """A 64-bit number for each row of a sparse matrix, from the words of its entries in any order.
 
     Formal guarantee (docs/privacy.md, step 10): a row's number is a function of that row's entries alone. Sums wrap
-    around at 2^64, exactly, so the difference of two running totals is the sum of the entries between them, whatever
-    came before.
+    around at 2^64 exactly, so the difference of two running totals is the sum of the entries between them, whatever
+    comes before.
 
     ==============  ===========================
     empty row       0

@@ -1,27 +1,27 @@
-"""How many targets are among the best columns of a row, each row on its own."""
+"""Hits: how many targets are among the best columns of a row, each row on its own."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dpals.kernels.least_squares import in_threads
+from dpals.kernels.threads import in_threads
 from dpals.kernels.top_k import Floats, Sparse
 
 
 def count_hits(left: Floats, right: Floats, k: int, targets: Sparse, excluded: Sparse) -> NDArray[np.int64]:
     """For each row of `left`, how many of its targets are among the k rows of `right` with the largest products.
 
-    The same as looking them up in `top_k`, of equal products the first, but a row's count depends on that row alone,
-    to the last bit: no product over several rows at once, whose rounding may depend on all of them.
+    The result is that of looking them up in `top_k`, where the first of equal products wins. A row's count depends on
+    that row alone, to the last bit: there is no product over several rows, whose rounding could depend on all of them.
 
     Parameters
     ----------
     left, right
         Users and items, with as many columns each.
     k
-        How many are the best.
+        How many rows of `right` count as the best.
     targets, excluded
-        Pairs of a row of `left` and a row of `right`: those looked for, and those that do not count.
+        Pairs of a row of `left` and a row of `right`: those to look for, and those that do not count.
 
     Examples
     --------

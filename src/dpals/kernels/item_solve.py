@@ -1,12 +1,11 @@
-"""Item vectors from noisy statistics: a small symmetric system for every item, made positive first."""
+"""Item factors from noisy statistics: a small symmetric system for every item, projected to be positive first."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from dpals.kernels.blas import LOWER, PLAIN, VECTORS, dposv, dsyevd, dsyrk
-from dpals.kernels.least_squares import in_threads
-from dpals.kernels.threads import single_threaded_blas
+from dpals.kernels.threads import in_threads, single_threaded_blas
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +21,7 @@ def solve_psd(
 ) -> Floats:
     """Solve (P(G_j) + base + ridge_j I) x_j = b_j for every item j, where P makes a matrix positive semi-definite.
 
-    P sets the negative eigenvalues, which noise brings in, to zero: the nearest such matrix.
+    P sets negative eigenvalues, which come from noise, to zero. That gives the nearest such matrix.
 
     Parameters
     ----------
@@ -33,9 +32,9 @@ def solve_psd(
     ridges
         One positive number per item.
     base
-        Positive semi-definite matrix that is added to every projected matrix; nothing by default.
+        Positive semi-definite matrix, added to every projected matrix; none by default.
     project
-        False leaves P out: the system as noise has made it, whose eigenvalues may be near zero or negative.
+        Whether to apply P. Without it, eigenvalues of the noisy system may be near zero or negative.
     threads
         How many to use; all cores by default.
 
@@ -90,7 +89,7 @@ def _solve(gram_packed, moments, ridges, base, with_base, project, start, stop, 
             matrix[:] = system
             if _solve_by_cholesky(system, ridges[j], moments[j], solutions[j]):
                 continue
-            # The ridge drowned in rounding. Added to eigenvalues it cannot.
+            # The ridge was lost in rounding. Added to the eigenvalues, it cannot be.
             if not _eigenpairs(matrix, values, *workspaces):
                 return False
             values[:] = np.maximum(values, 0)
@@ -110,7 +109,7 @@ def _unpack(packed, matrix):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _workspaces(rank):  # type: ignore[no-untyped-def]
-    """Scratch of the sizes that LAPACK asks for."""
+    """Workspaces of the sizes that LAPACK asks for."""
     return np.empty(1 + 6 * rank + 2 * rank**2), np.empty(3 + 5 * rank, np.int32)
 
 

@@ -7,7 +7,7 @@ exact, in any order and with or without fused multiplication.
 import numba
 import numpy as np
 
-from dpals.kernels.tiles import add_product, padded
+from dpals.kernels.small_matrices import add_product, padded
 
 _GATHERED_ROWS = 32
 _LANES = padded(1, np.float64)

@@ -1,21 +1,15 @@
-"""One half of an alternating step: a small least-squares problem for every row of a sparse matrix."""
-
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from typing import Any
+"""A small least-squares problem for every row of a sparse matrix: one half of an alternating step."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dpals.kernels.threads import thread_count
-from dpals.kernels.tiles import add_product, add_weighted_rows, padded, solve_positive
+from dpals.kernels.small_matrices import add_product, add_weighted_rows, padded, solve_positive
+from dpals.kernels.threads import in_threads
 
 Floats = NDArray[np.float32]
 
 _GATHERED_FLOATS = 4096  # half of the nearest cache
-_PARTS_PER_THREAD = 32
 _LANES = padded(1, np.float32)
 
 
@@ -34,8 +28,8 @@ def solve_rows(
 ) -> Floats:
     """Solve (sum_j f_j f_j^T + base + ridge_i I) x_i = sum_j t_ij f_j for every row i, j over its entries.
 
-    A row's solution depends on that row's entries alone, to the last bit, whatever the threads and the type of
-    processor: what a user contributes may not depend on other users or on the machine.
+    A row's solution depends on that row's entries alone, to the last bit, for any number of threads and any type of
+    processor: what a user contributes must not depend on other users or on the machine.
 
     Parameters
     ----------
@@ -44,15 +38,15 @@ def solve_rows(
     features
         One row f_j per column of the sparse matrix.
     ridges
-        One number per row, positive.
+        One positive number per row.
     base
         Symmetric matrix that is added to every system.
     ridged
-        How many of the leading coordinates get the row's ridge; all by default. The others, biases for
-        instance, have theirs in `base`.
+        How many of the leading coordinates get the row's ridge; all by default. The others, such as biases, have
+        theirs in `base`.
     inverses
-        Filled, where given, with the inverse of a row's system on the ridged coordinates: its upper triangle, one
-        line for each row that is `inverted`. Rows without a solution keep what was there.
+        If given, it is filled with the inverse of a row's system on the ridged coordinates: its upper triangle, one
+        line for each row that is `inverted`. Rows without a solution leave their line as it was.
     inverted
         The rows that `inverses` has a line for; all by default.
     threads
@@ -91,18 +85,6 @@ def lines_of(
     if inverses is None:
         return np.empty((0, 0), np.float32), np.full(n_rows, -1)
     return inverses, np.arange(n_rows) if inverted is None else np.where(inverted, np.cumsum(inverted) - 1, -1)
-
-
-def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], threads: int | None = None) -> list[Any]:
-    """Call work(start, stop) on ranges of rows with about the same number of entries.
-
-    There are more ranges than threads, so that a thread that is held up keeps nobody waiting for long.
-    """
-    threads = thread_count(threads)
-    goals = np.linspace(0, pointers[-1], threads * _PARTS_PER_THREAD + 1)
-    edges = sorted({0, len(pointers) - 1, *np.searchsorted(pointers, goals[1:-1]).tolist()})
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda edge: work(*edge), pairwise(edges)))
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]

@@ -1,12 +1,13 @@
-"""A small logistic regression for every row of a sparse matrix: which of the columns the row chose."""
+"""A small logistic regression for every row of a sparse matrix: which of the columns the row has."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from dpals.kernels.elementary import LOG_2, exponentials, logarithms
-from dpals.kernels.least_squares import in_threads, invert, lines_of, padded_system
-from dpals.kernels.tiles import add_product, add_weighted_rows, padded, solve_positive
+from dpals.kernels.least_squares import invert, lines_of, padded_system
+from dpals.kernels.small_matrices import add_product, add_weighted_rows, padded, solve_positive
+from dpals.kernels.threads import in_threads
 
 Floats = NDArray[np.float32]
 
@@ -36,8 +37,8 @@ def solve_logistic(
 
     Minimises the sum over the considered columns j of log(1 + exp(h_ij)) - [i has j] h_ij, h_ij = o_j + x_i . f_j,
     plus x_i . base x_i / 2, by three steps of Newton's method. The last feature must be 1 for all columns: its
-    coordinate says how many columns the row has. A row's solution depends on that row's entries alone, to the
-    last bit, whatever the threads and the type of processor.
+    coordinate says how many columns the row has. A row's solution depends on that row's entries alone, to the last
+    bit, for any number of threads and any type of processor.
 
     Parameters
     ----------
@@ -52,8 +53,8 @@ def solve_logistic(
     ridged
         How many of the leading coordinates `inverses` is about.
     inverses
-        Filled, where given, with the inverse of a row's last Newton system on the ridged coordinates: its upper
-        triangle, one line for each row that is `inverted`. Rows without a considered column keep what was there.
+        If given, it is filled with the inverse of a row's last Newton system on the ridged coordinates: its upper
+        triangle, one line for each row that is `inverted`. Rows without a considered column leave their line as it was.
     inverted
         The rows that `inverses` has a line for; all by default.
     threads
@@ -68,7 +69,7 @@ def solve_logistic(
     columns = _columns(features[considered], offsets[considered], base)
     places = np.where(considered, np.cumsum(considered) - 1, -1)
     wanted = lines_of(len(solutions), inverses, inverted)
-    # Where Newton's method starts: two places for each doubling of the number of columns that a row has.
+    # Newton's method has two starting points for each doubling of the number of columns that a row has.
     levels = np.arange(2 * max(int(considered.sum()), 1).bit_length() + 1)
     total = np.maximum(exponentials(offsets[considered]).sum(), 1e-30)
     starts = (levels * (LOG_2 / 2) - logarithms(total)).astype(np.float32)
@@ -95,7 +96,7 @@ def _columns(features: Floats, offsets: Floats, base: Floats) -> tuple[Floats, F
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
 def _first_expectations(starts, rank, columns):  # type: ignore[no-untyped-def]
-    """What `_expectations` gives where Newton's method may start, which is the same for many rows."""
+    """`_expectations` at the starting points of Newton's method, which many rows share."""
     width = columns[0].shape[1]
     moments = np.empty((len(starts), 1, width), np.float32)
     systems = np.zeros((len(starts), width, width + _LANES), np.float32)
@@ -114,11 +115,11 @@ def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, so
     width, rank = rows.shape[1], solutions.shape[1]
     system = np.zeros((width, width + _LANES), np.float32)
     step, reciprocals = np.empty((1, width), np.float32), np.empty((1, width), np.float32)
-    chosen, moments = np.empty((1, width), np.float32), np.empty((1, width), np.float32)
+    observed, moments = np.empty((1, width), np.float32), np.empty((1, width), np.float32)
     root = np.empty((width, width), np.float32)
     scratch = _scratch(width)
     for i in range(start, stop):
-        count = _sum_of_chosen(indices[indptr[i] : indptr[i + 1]], places, rows, chosen)
+        count = _sum_of_observed(indices[indptr[i] : indptr[i + 1]], places, rows, observed)
         if count == 0:
             continue
         solution, level = solutions[i], _half_doublings(count)
@@ -130,14 +131,14 @@ def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, so
             if number:
                 _expectations(solution, columns, moments, system, scratch)
             for k in range(width):
-                pull = chosen[0, k] - moments[0, k]
+                pull = observed[0, k] - moments[0, k]
                 for other in range(rank):
                     pull -= common[k, other] * solution[other]
                 system[k, width] = pull
                 for pad in range(1, _LANES):
                     system[k, width + pad] = 0
             solved = solve_positive(system, step, reciprocals)
-            if not solved:  # what is in `step` and `reciprocals` may be of another row
+            if not solved:  # `step` and `reciprocals` may hold numbers of another row
                 break
             length = np.float32(0)
             for k in range(rank):
@@ -160,21 +161,21 @@ def _half_doublings(count):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _scratch(width):  # type: ignore[no-untyped-def]
-    """Room for the numbers of one block of columns."""
+    """Buffers for one block of columns."""
     chances, scaled = np.empty((_BLOCK, 1), np.float32), np.empty((_BLOCK, width), np.float32)
     return chances, scaled, np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.int32)
 
 
 @njit(nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _sum_of_chosen(columns, places, rows, chosen):  # type: ignore[no-untyped-def]
-    """Sum of the features of those columns that are considered, and their number."""
+def _sum_of_observed(columns, places, rows, observed):  # type: ignore[no-untyped-def]
+    """Sum of the features of the row's considered columns, and the number of these columns."""
     count = 0
-    chosen[:] = 0
+    observed[:] = 0
     for column in columns:
         if places[column] >= 0:
             count += 1
             for k in range(rows.shape[1]):
-                chosen[0, k] += rows[places[column], k]
+                observed[0, k] += rows[places[column], k]
     return count
 
 
@@ -208,7 +209,7 @@ def _expectations(solution, columns, moments, system, scratch):  # type: ignore[
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
 def _exponentials(values, bits):  # type: ignore[no-untyped-def]
-    """Replace values by their exponentials, many at a time: e^x is 2^whole times a series in what is left."""
+    """Replace values by their exponentials, many at a time: e^x is 2^whole times a series in the remainder."""
     powers = bits.view(np.float32)
     for j in range(len(values)):
         doublings = min(max(values[j], -_LARGEST_LOG_ODDS), _LARGEST_LOG_ODDS) * _BITS_OF_E

@@ -1,7 +1,6 @@
-"""Means over a normal distribution, as sums over a few nodes.
+"""Gauss-Hermite quadrature: means over a normal distribution as sums over seven nodes.
 
-These are the seven nodes and weights of Gauss and Hermite, as numbers: to compute them takes eigenvalues, whose last
-bits depend on the machine.
+Nodes and weights are written out: computing them takes eigenvalues, whose last bits depend on the machine.
 
 Examples
 --------

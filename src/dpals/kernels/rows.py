@@ -1,4 +1,4 @@
-"""Sums and products along the rows of a CSR layout."""
+"""Sums, norms and products row by row, of sparse (CSR) and dense matrices."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.kernels.least_squares import in_threads
-from dpals.kernels.tiles import add_product, padded, row_product
+from dpals.kernels.small_matrices import add_product, padded, row_product
+from dpals.kernels.threads import in_threads
 
 
 def row_sums(indptr: NDArray[np.int64], values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """Sum of each row, in float64 and in the order of its entries; 0 for empty rows.
 
-    A row's sum depends on that row alone, to the last bit. Privacy rests on it: a running total over all rows
+    A row's sum depends on that row alone, to the last bit. Privacy rests on this: a running total over all rows
     would let one user change the rounding of every other.
 
     Examples

@@ -1,9 +1,9 @@
-"""What the bits of users' rows can depend on besides data and public values: the code that computes them.
+"""The compilation target: what the bits of users' rows can depend on besides data and public values.
 
 All processors of a family give the same rows: their sums have a fixed order, and neither BLAS nor functions of the C
-library take part. Another version of a compiler may do something else, and that families agree is not tested. So blocks
-of users that come from different ones are not to be added up: a user whose row is computed twice must contribution
-the same twice.
+library take part. Another version of a compiler may give other bits, and nothing tests that families agree. So blocks
+of users from different targets must not be added up: a user whose row is computed twice must contribute the same both
+times.
 """
 
 import platform
@@ -22,7 +22,7 @@ _MUST_AGREE = ("family", "dpals", "numpy", "numba", "llvmlite")
 
 @dataclass(frozen=True)
 class Target:
-    """Versions and machine. All are short texts, so that a target can be sent as JSON: ``Target(**numbers)``.
+    """Versions and machine. All fields are short texts, so that a target can be sent as JSON: ``Target(**fields)``.
 
     Attributes
     ----------
@@ -31,10 +31,10 @@ class Target:
     dpals, numpy, numba, llvmlite
         Versions of what computes users' rows.
     scipy, blas
-        Version, and type of processor that each BLAS has code for. They matter for item factors, which are computed in
-        one place, and not for users' rows.
+        Version, and the type of processor that each BLAS has code for. They matter for item factors, which are computed
+        in one place, and not for users' rows.
     processor, features
-        What kernels are compiled for. They do not change users' rows either.
+        What kernels are compiled for. These do not change users' rows either.
     """
 
     family: str
@@ -75,9 +75,9 @@ def target() -> Target:
 
 
 def check_same(targets: Iterable[Target]) -> None:
-    """Raise where users' rows from these targets may differ in their last bits.
+    """Raise if users' rows from these targets may differ in their last bits.
 
-    Formal guarantee (docs/privacy.md, step 11): where it returns, a user's row is the same to the last bit on each of
+    Formal guarantee (docs/privacy.md, step 11): if it returns, a user's row is the same to the last bit on each of
     the machines, so it does not matter which of them computed it. tests/privacy/test_processors.py compiles kernels for
     several processors.
 
@@ -91,5 +91,5 @@ def check_same(targets: Iterable[Target]) -> None:
         if len(values) > 1:
             raise InputError(
                 f"users' rows were computed with different versions or machines, {name}: {' and '.join(values)}. "
-                "Rows may then differ in their last bits: compute all blocks with the same"
+                "Rows may then differ in their last bits: compute all blocks with the same versions"
             )

@@ -1,21 +1,56 @@
-"""How many threads kernels use where their caller does not say, and how many BLAS does: one.
+"""Rows shared among threads; how many threads kernels use by default, and how many BLAS does: one.
 
-How BLAS splits a product among threads changes its last bits, and from these an eigenvector may turn. So while
-anything of this library computes, BLAS has one thread, and the kernels, whose bits are the same for any number of
-threads, have as many as they are given.
+How BLAS splits a product among threads changes its last bits, and these may turn an eigenvector. So while anything in
+this library computes, BLAS has one thread. The kernels, whose bits are the same for any number of threads, have as many
+as they are given.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from itertools import pairwise
 from threading import Lock
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+_RANGES_PER_THREAD = 32
 _LIMIT: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], threads: int | None = None) -> list[Any]:
+    """Call work(start, stop) on ranges of rows with about the same number of entries.
+
+    There are more ranges than threads, so that one slow thread does not keep the others waiting for long.
+    """
+    threads = thread_count(threads)
+    return list(map_ranges(work, balanced_ranges(pointers, threads * _RANGES_PER_THREAD), threads))
+
+
+def balanced_ranges(pointers: NDArray[np.int64], parts: int, longest: int | None = None) -> list[tuple[int, int]]:
+    """About `parts` ranges of rows with about the same number of entries, each of at most `longest` rows.
+
+    Examples
+    --------
+    >>> balanced_ranges(np.array([0, 90, 95, 100, 100]), parts=2), balanced_ranges(np.arange(5), 1, longest=3)
+    ([(0, 1), (1, 4)], [(0, 3), (3, 4)])
+    """
+    goals = np.linspace(0, pointers[-1], parts + 1)[1:-1]
+    edges = {0, len(pointers) - 1, *np.searchsorted(pointers, goals).tolist()}
+    if longest is not None:
+        edges.update(range(0, len(pointers) - 1, longest))
+    return list(pairwise(sorted(edges)))
+
+
+def map_ranges(work: Callable[[int, int], Any], ranges: Sequence[tuple[int, int]], threads: int) -> Iterator[Any]:
+    """work(start, stop) of each range, in the order of the ranges."""
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(lambda ends: work(*ends), ranges)
 
 
 def thread_count(asked: int | None = None) -> int:
@@ -32,7 +67,7 @@ def thread_count(asked: int | None = None) -> int:
 
 @contextmanager
 def limited_threads(threads: int | None) -> Iterator[None]:
-    """Let kernels use so many threads, where a number is given, and BLAS one, whatever the number."""
+    """Limit kernels to this number of threads, if one is given, and BLAS to one in any case."""
     token = _LIMIT.set(threads or _LIMIT.get())
     try:
         with single_threaded_blas():
@@ -42,7 +77,7 @@ def limited_threads(threads: int | None) -> Iterator[None]:
 
 
 class _Limit:
-    """How many contexts want BLAS to have one thread, and what is to be restored after the last of them.
+    """How many contexts want BLAS to have one thread, and what to restore after the last of them.
 
     BLAS has one number of threads for the whole process. Contexts may overlap in any order, in one thread or several:
     if each restored what it found, one that ends early would free BLAS under the others, and one that ends late would
@@ -89,7 +124,7 @@ def _set_threads(numbers: Sequence[int | None]) -> None:
 
 
 def _take_control() -> None:
-    """threadpoolctl lets the first thread that sets a number set others, and silently does nothing for the rest."""
+    """threadpoolctl lets only the thread that set a number first change it, and silently ignores all others."""
     for library in _libraries():
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)
@@ -97,7 +132,7 @@ def _take_control() -> None:
 
 @cache
 def _libraries() -> list[Any]:
-    """What there is of BLAS. It is looked for once: that takes longer than a small product."""
+    """The BLAS libraries of this process. They are looked up once: that takes longer than a small product."""
     import scipy.linalg  # noqa: F401, SciPy may bring a BLAS of its own, which is found only once it is loaded
 
     return ThreadpoolController().select(user_api="blas").lib_controllers  # type: ignore[no-any-return]

@@ -4,8 +4,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dpals.kernels.least_squares import in_threads
-from dpals.kernels.tiles import add_to_panel, padded
+from dpals.kernels.small_matrices import add_to_panel, padded
+from dpals.kernels.threads import in_threads
 
 Floats = NDArray[np.float32]
 Sparse = tuple[NDArray[np.int64], NDArray[np.int32]]
@@ -20,8 +20,8 @@ def top_k(
 ) -> tuple[NDArray[np.int64], Floats]:
     """For each row of `left`, the k rows of `right` with the largest inner products.
 
-    What is found for a row depends, to the last bit, on that row and `right` alone. A product by BLAS would round
-    differently in different places, and one user's scores would tell whether another user is there.
+    The result for a row depends, to the last bit, on that row and `right` alone. BLAS would round differently at
+    different positions, and one user's scores would tell whether another user is there.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def top_k(
 
 
 def _panels(right: Floats) -> NDArray[np.float32]:
-    """The transpose of a matrix, cut into panels of some columns each, the last one filled up with zeros."""
+    """The transpose of a matrix, cut into panels of a few columns each, the last one filled up with zeros."""
     n_panels = -(-len(right) // _PANEL)
     filled = np.zeros((n_panels * _PANEL, right.shape[1]), np.float32)
     filled[: len(right)] = right
@@ -76,9 +76,9 @@ def _panels(right: Floats) -> NDArray[np.float32]:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _search(block, panels, n_columns, indptr, indices, positions, products):  # type: ignore[no-untyped-def]
-    """Go through the panels with a heap of the k best so far for each row, its root the worst of them.
+    """Scan the panels with a heap of the k best so far for each row, whose root is the worst of them.
 
-    In the end the heaps are taken down, worst first.
+    In the end the heaps are emptied, worst first, which sorts them.
     """
     n_rows, k = positions.shape
     scores = np.empty((block.shape[1], _PANEL), np.float32)
@@ -105,7 +105,7 @@ def _search(block, panels, n_columns, indptr, indices, positions, products):  # 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _replace_root(heap, values, size, position, score):  # type: ignore[no-untyped-def]
-    """Put another element in place of the root and let it sink below all that are worse."""
+    """Replace the root by another element, and let it sink below all that are worse."""
     hole = 0
     while True:
         child = 2 * hole + 1

@@ -18,7 +18,7 @@ from dpals.methods.shared.covariance import LARGEST_COVARIANCE, release_covarian
 from dpals.methods.shared.means import release_mean, release_popularity
 from dpals.methods.shared.singular_vectors import top_right_vectors
 from dpals.model.factor_model import FactorModel
-from dpals.private.frank_wolfe import FrankWolfeProblem, Replay
+from dpals.private.frank_wolfe import FrankWolfeProblem, FrankWolfeSteps
 from dpals.private.means import pattern_of
 from dpals.private.sampling import on_items
 from dpals.public.initial_factors import random_factors
@@ -53,7 +53,7 @@ class DPFrankWolfe(PrivateEstimator):
 
     Each step publishes a direction v, near the top right singular vector of the residuals of all users, and its
     singular value s. Users then move a share of the way to radius * (residuals . v) / s * v. Nobody else needs to know
-    a user's row: any user, also a new one, replays the published steps on their own ratings.
+    a user's row: any user, also a new one, repeats the published steps on their own ratings.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class DPFrankWolfe(PrivateEstimator):
         for step, share in enumerate(shares):
             problem = model.user_problem()
             assert isinstance(problem, FrankWolfeProblem)
-            _, residuals = problem.replayed(ratings)
+            _, residuals = problem.solve_with_residuals(ratings)
             direction, singular = source.direction(sample, residuals[entries], step)
             singular = max(singular, 1e-9)
             radius = radius or self.radius * singular
@@ -208,7 +208,7 @@ class DPFrankWolfe(PrivateEstimator):
             user_ridge=0.0,
             user_bias_ridge=self.user_shrinkage,
             is_trained=trained,
-            replay=Replay(gains, keeps, self.row_clip),
+            frank_wolfe_steps=FrankWolfeSteps(gains, keeps, self.row_clip),
             rating_range=ratings.rating_range,
         )
 

@@ -1,7 +1,7 @@
 """Recommendations for more users than fit in memory, block by block."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from dpals.data.columns import Columns
 from dpals.data.ids import to_series
 from dpals.data.ratings import Ratings
 from dpals.model.factor_model import FactorModel
+from dpals.model.table import recommendation_table
 
 USERS_AT_ONCE = 1 << 15
 
@@ -24,9 +25,9 @@ class Recommended:
     ids: NDArray[Any]
     """One row per user, best first."""
     scores: NDArray[np.float32]
-    """Minus infinity where a place is left empty."""
+    """Minus infinity at empty places."""
     n_ratings: int
-    """Length of all these users' histories together."""
+    """Number of ratings in the histories of these users."""
 
     def table(self, user: str = "user", item: str = "item") -> pl.DataFrame:
         """One row for each user and item: user, rank (1 is best), item, score.
@@ -37,14 +38,8 @@ class Recommended:
         >>> Recommended(np.array([7, 8]), np.array([[50, 60], [60, -1]]), scores, 1).table().rows()
         [(7, 1, 50, 2.0), (7, 2, 60, 1.0), (8, 1, 60, 3.0)]
         """
-        rows, places = np.nonzero(self.scores > -np.inf)
-        columns = {
-            user: to_series(self.users).gather(rows),
-            "rank": (places + 1).astype(np.int32),
-            item: to_series(self.ids[rows, places]),
-            "score": self.scores[rows, places],
-        }
-        return pl.DataFrame(columns)
+        table = recommendation_table(self.users, self.ids, self.scores, user, item)
+        return table.with_columns(pl.col("rank").cast(pl.Int32))
 
     def lists(self) -> pl.DataFrame:
         """One row for each user: user, items, scores.
@@ -69,7 +64,7 @@ def recommend_in_blocks(
     exclude_seen: bool = True,
     users_at_once: int = USERS_AT_ONCE,
 ) -> Iterator[Recommended]:
-    """The same as `FactorModel.recommend` for histories that come in parts, in blocks of some users.
+    """The same as `FactorModel.recommend`, block by block of users, for histories that come in parts.
 
     Examples
     --------
@@ -82,13 +77,13 @@ def recommend_in_blocks(
     """
     for history in histories:
         for start in range(0, history.n_users, users_at_once):
-            block = _some_users(history, start, min(start + users_at_once, history.n_users))
+            block = history.take_users(slice(start, start + users_at_once))
             ids, scores = model.recommend(block, k, exclude_seen)
             yield Recommended(block.users, ids, scores, block.n_ratings)
 
 
 def names_in_table(columns: Columns) -> tuple[str, str]:
-    """What to call user and item in a table of recommendations: as in the history, if that leaves no doubt.
+    """What to call user and item in a table of recommendations: as in the history, unless a name is taken.
 
     Examples
     --------
@@ -97,15 +92,3 @@ def names_in_table(columns: Columns) -> tuple[str, str]:
     """
     clear = not {columns.user, columns.item} & {"rank", "score"}
     return (columns.user, columns.item) if clear else ("user", "item")
-
-
-def _some_users(ratings: Ratings, start: int, stop: int) -> Ratings:
-    first, last = ratings.indptr[start], ratings.indptr[stop]
-    return replace(
-        ratings,
-        users=ratings.users[start:stop],
-        indptr=ratings.indptr[start : stop + 1] - first,
-        indices=ratings.indices[first:last],
-        values=None if ratings.values is None else ratings.values[first:last],
-        timestamps=None if ratings.timestamps is None else ratings.timestamps[first:last],
-    )

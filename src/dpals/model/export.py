@@ -22,14 +22,14 @@ def export_model(model: "FactorModel", format: str, path: str | os.PathLike[str]
     """Do the work of `FactorModel.export`."""
     if format == "parquet":
         if path is None:
-            raise InputError('export("parquet") needs to know where: export("parquet", "items.parquet")')
+            raise InputError('export("parquet") needs a path: export("parquet", "items.parquet")')
         with draft(Path(path)) as place:
             items_frame(model).write_parquet(place)
         return None
     if format == "arrays":
         if path is not None:
             raise InputError('export("arrays") returns the arrays and writes nothing: leave out the path')
-        return model.items, model.item_side()
+        return model.items, model.item_side().copy()
     raise InputError(f'the format must be "parquet" or "arrays", not {format!r}')
 
 

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
@@ -12,13 +13,13 @@ from dpals.data.ids import find, id_array, is_text
 from dpals.data.rating_range import checked_range
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.kernels.rows import gram_matrix, pair_products, row_norms
+from dpals.kernels.rows import pair_products, row_norms
 from dpals.kernels.top_k import top_k
 from dpals.ledger.amounts import spent
 from dpals.model.export import export_model
 from dpals.model.history import ColumnNames, read_history, take_history
 from dpals.model.storage import NUMBERS, damage_reported, read_model, write_model
-from dpals.private.frank_wolfe import FrankWolfeProblem, Replay
+from dpals.private.frank_wolfe import FrankWolfeProblem, FrankWolfeSteps
 from dpals.private.means import user_means
 from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 from dpals.statement.record import Statement
@@ -30,9 +31,9 @@ Floats = NDArray[np.float32]
 class FactorModel:
     """Item factors and biases, all publishable, with what is needed to serve users.
 
-    A rating is predicted as global mean + item bias + user bias + user vector . item factor, where the user's
-    part is computed from the user's own history whenever it is needed; it is nowhere stored. The model takes
-    over the arrays that it is given and makes them read-only.
+    A rating is predicted as global mean + item bias + user bias + user vector . item factor. The user's part is
+    computed from the user's own history whenever it is needed, and never stored. The model takes over the arrays
+    that it is given and makes them read-only.
 
     Parameters
     ----------
@@ -52,23 +53,23 @@ class FactorModel:
         Weight of (user vector . item factor)^2, summed over all items (lambda_0 of the paper), for implicit
         feedback.
     is_trained
-        Items that were trained on. Others are predicted by the mean of the user's own ratings, or score 0 in
-        implicit feedback; by default all items are. The user's ratings of the others still count for the
-        user's vector: give such items zero factors if theirs mean nothing.
+        Items that were trained on; by default all. The others are predicted by the mean of the user's own ratings,
+        or score 0 in implicit feedback. A user's ratings of them still count for the user's vector: give such items
+        zero factors if theirs mean nothing.
     log_odds
         For implicit feedback: item bias + user vector . item factor is the logarithm of the odds that the user
         has the item, up to a number that depends on the user, and the user's vector is the most likely one if
         vectors are normal with variance 1. Ridges, exponents and `unseen_weight` play no part then.
-    replay
-        Steps of Frank-Wolfe, whose directions the columns of `item_factors` are. Users replay them on their trained
-        items; ridges, but for that of the bias, and exponents play no part then.
+    frank_wolfe_steps
+        Steps of Frank-Wolfe, whose directions are the columns of `item_factors`. Users repeat them on their trained
+        items. Ridges, except that of the bias, and exponents play no part then.
     rating_range
         Predictions are cut to it; None for implicit feedback.
     privacy
         The statement of what was spent; None for a model that is not private.
     settings
-        ``method``, the name of the method that trained the model, and the arguments that it was given, as JSON has
-        them. They are public. None for models of older versions and of methods that are not of this library.
+        ``method``, the name of the method that trained the model, and its arguments, as JSON has them. They are
+        public. None for models of older versions and for methods from outside this library.
 
     Examples
     --------
@@ -95,7 +96,7 @@ class FactorModel:
     unseen_weight: float = 0.0
     is_trained: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
     log_odds: bool = False
-    replay: Replay | None = None
+    frank_wolfe_steps: FrankWolfeSteps | None = None
     rating_range: tuple[float, float] | None = None
     privacy: Statement | None = None
     settings: dict[str, Any] | None = None
@@ -121,8 +122,8 @@ class FactorModel:
             object.__setattr__(self, name, value)
         if self.log_odds and self.rating_range is not None:
             raise InputError("log odds are for implicit feedback: a model with them has no rating range")
-        if self.replay is not None and len(self.replay.gains) != self.rank:
-            raise InputError(f"there must be one step to replay for each of {self.rank} factors")
+        if self.frank_wolfe_steps is not None and len(self.frank_wolfe_steps.gains) != self.rank:
+            raise InputError(f"there must be one step of Frank-Wolfe for each of {self.rank} factors")
         if min(self.user_ridge, self.user_bias_ridge or 0, self.unseen_weight) < 0:
             raise InputError("user_ridge, user_bias_ridge and unseen_weight must be at least 0")
 
@@ -146,34 +147,34 @@ class FactorModel:
 
     def user_problem(self) -> LeastSquaresProblem | LogisticProblem | FrankWolfeProblem:
         """The problem whose solution is a user's vector, with the user's bias last where there is one."""
+        return self._user_problem
+
+    @cached_property
+    def _user_problem(self) -> LeastSquaresProblem | LogisticProblem | FrankWolfeProblem:
         offsets = (self.global_mean + self.item_biases).astype(np.float32)
         if self.log_odds:
             return LogisticProblem.of(self.item_factors, offsets)
-        factors = self.item_factors.astype(np.float64)
-        has_bias = self.user_bias_ridge is not None
-        features = np.column_stack([factors, np.ones(len(factors))]) if has_bias else factors
-        if self.replay is not None:
-            directions = np.ascontiguousarray(features, np.float32)
-            return FrankWolfeProblem(directions, offsets, self.is_trained, self.replay, self.user_bias_ridge)
-        base = np.zeros((features.shape[1],) * 2, np.float32)
-        if self.unseen_weight:
-            base[: self.rank, : self.rank] = self.unseen_weight * gram_matrix(factors)
-        if has_bias:
-            base[-1, -1] = self.user_bias_ridge
-        return LeastSquaresProblem(
-            features=np.ascontiguousarray(features, np.float32),
-            offsets=offsets,
-            ridge=self.user_ridge,
+        if self.frank_wolfe_steps is not None:
+            directions = self.item_factors
+            if self.user_bias_ridge is not None:
+                directions = np.column_stack([directions, np.ones(len(directions), np.float32)])
+            steps, bias_ridge = self.frank_wolfe_steps, self.user_bias_ridge
+            return FrankWolfeProblem(np.ascontiguousarray(directions), offsets, self.is_trained, steps, bias_ridge)
+        return LeastSquaresProblem.of(
+            self.item_factors,
+            self.item_biases,
+            self.global_mean,
+            self.user_ridge,
+            bias_ridge=self.user_bias_ridge,
             exponent=self.user_exponent,
-            base=base,
-            ridged=self.rank,
+            unseen_weight=self.unseen_weight,
         )
 
     def history(self, data: Any, **columns: Unpack[ColumnNames]) -> Ratings:
         """The users' own ratings, as the model needs them: with its catalogue, on its scale.
 
-        Rows about items that the model does not know are left out: the ``report`` of what is returned counts them,
-        and the logger "dpals" warns. Users who have no other rows stay, as users without ratings.
+        Rows about items that the model does not know are left out: the ``report`` of the result counts them, and the
+        logger "dpals" warns. Users who have no other rows stay, as users without ratings.
 
         Parameters
         ----------
@@ -200,33 +201,38 @@ class FactorModel:
     def user_vectors(self, history: Any) -> Floats:
         """One vector per user of the history. It belongs to that user only: never publish it.
 
-        The history is of any kind that `FactorModel.history` takes, and users are in the order of the ``users`` of what
-        that returns: sorted, for a frame. The user's bias comes last in the vector, where the model has one. Users
-        without ratings have zeros.
+        The history is of any kind that `FactorModel.history` takes, and users are in the order of the ``users`` of its
+        result: sorted, for a frame. The user's bias comes last in the vector, if the model has one. Users without
+        ratings have zeros.
         """
         return self.user_problem().solve(self.history(history))
 
     def two_sides(self, history: Any) -> tuple[Floats, Floats]:
-        """`queries` and `item_side`: a row for each user and one for each item, whose inner product is the score."""
-        return self.queries(history), self.item_side()
+        """`search_vectors` and `item_side`: a row per user and a row per item, whose inner product is the score."""
+        return self.search_vectors(history), self.item_side()
 
-    def queries(self, history: Any) -> Floats:
+    def search_vectors(self, history: Any) -> Floats:
         """One row per user for a search in the arrays of ``export("arrays")``. It belongs to that user only.
 
-        Its inner product with the vector of an item is the score of the item, before it is cut to the rating range.
-        A row depends on that user's history alone, to the last bit. After the user's vector come 1, which meets the
-        offset of a trained item, and the user's mean, which meets the 1 of an item that was not trained on. History and
-        order of users are as in `user_vectors`.
+        Its inner product with the vector of an item is the item's score, before that is cut to the rating range. A row
+        depends on that user's history alone, to the last bit. After the user's vector come 1, which is multiplied by
+        the offset of a trained item, and the user's mean, which is multiplied by the 1 of an item that was not trained
+        on. History and order of users are as in `user_vectors`.
         """
         ratings = self.history(history)
         ones = np.ones(ratings.n_users, np.float32)
         return np.column_stack([self.user_problem().solve(ratings), ones, user_means(ratings, self.global_mean)])
 
     def item_side(self) -> Floats:
-        """One row per item: what the rows of `queries` meet. Publishable."""
+        """One row per item, for inner products with the rows of `search_vectors`. Publishable; read-only."""
+        return self._item_side
+
+    @cached_property
+    def _item_side(self) -> Floats:
         problem = self.user_problem()
         vectors = np.column_stack([problem.features, problem.offsets, np.zeros_like(problem.offsets)])
         vectors[~self.is_trained] = np.eye(vectors.shape[1])[-1]
+        vectors.setflags(write=False)
         return vectors
 
     def predict(self, history: Any, users: ArrayLike, items: ArrayLike) -> Floats:
@@ -235,8 +241,8 @@ class FactorModel:
         Parameters
         ----------
         history
-            The users' own ratings, of any kind that `FactorModel.history` takes; the users may be new to the model. A
-            user whose history is empty gets what is known about the items alone.
+            The users' own ratings, of any kind that `FactorModel.history` takes; the users may be new to the model.
+            Predictions for a user with an empty history come from the items alone.
         users, items
             Ids, pair by pair.
         """
@@ -244,7 +250,7 @@ class FactorModel:
         user_side, item_side = self.two_sides(ratings)
         rows, columns = ratings.user_index(users), ratings.item_index(items)
         if rows.shape != columns.shape:
-            raise InputError(f"users and items go in pairs, but there are {len(rows):,} and {len(columns):,}")
+            raise InputError(f"users and items come in pairs, but there are {len(rows):,} and {len(columns):,}")
         return self._in_range(pair_products(rows, columns, user_side, item_side))
 
     @overload
@@ -266,14 +272,13 @@ class FactorModel:
         Returns
         -------
         ids, scores
-            Both of shape (n_users, k), best first. Scores are cut to the rating range after the items are put in
-            order; equal ones are in the order of the catalogue. Where fewer than k items are left, the rest of
-            the scores is minus infinity and the rest of the ids no item's id: "" for text, and the first of -1,
-            -2, ... that is free for numbers.
+            Both of shape (n_users, k), best first. Scores are cut to the rating range after the items are sorted; items
+            with equal scores are in the order of the catalogue. If fewer than k items are left, the remaining scores
+            are minus infinity and the remaining ids no item's id: "" for text, and for numbers the first of -1, -2, ...
+            that is not taken.
         frame
-            Instead of that, where the history is a frame: a frame of the same library with the columns user, rank (1 is
-            best), item and score, where user and item are called as in the history. There are no rows for places left
-            empty.
+            Instead of these, if the history is a frame: a frame of the same library with the columns user, rank (1 is
+            best), item and score. User and item are called as in the history. Empty places have no rows.
 
         Examples
         --------
@@ -289,15 +294,14 @@ class FactorModel:
         seen = (ratings.indptr, ratings.indices) if exclude_seen else None
         best, scores = top_k(*self.two_sides(ratings), k, excluded=seen)
         scores = np.where(best < 0, scores, self._in_range(scores))
-        if layout is not None:
-            return layout.frame(ratings.users, self.items, best, scores)
-        return np.append(self.items, _no_item(self.items))[best], scores  # position -1 stands for no item
+        ids = np.append(self.items, _no_item(self.items))[best]  # position -1 stands for no item
+        return (ids, scores) if layout is None else layout.frame(ratings.users, ids, scores)
 
     def similar_items(self, item: Any, k: int = 10) -> tuple[NDArray[Any], Floats]:
-        """The k items whose factors point most nearly the same way, with the cosine; the item itself left out.
+        """The k other items whose factors have the largest cosine with this item's, and these cosines.
 
-        Items that were not trained on and items whose factors are zero resemble nothing: they are left out, and
-        asking about one is an error. Fewer than k items come back where there are no more.
+        Items that were not trained on and items with zero factors are similar to nothing: they are left out, and asking
+        about one is an error. Fewer than k items come back if there are no more.
 
         Examples
         --------
@@ -332,7 +336,7 @@ class FactorModel:
         format
             "parquet" writes a file with one row per item: item, bias, factor_0, factor_1, ..., trained. "arrays"
             returns ids and vectors (float32, C-contiguous) for an index that searches for the largest inner product,
-            such as those of faiss and hnswlib; `queries` makes what to search for.
+            such as those of faiss and hnswlib; `search_vectors` makes the vectors to search for.
         path
             Where to write the file.
 
@@ -341,7 +345,7 @@ class FactorModel:
         >>> model = FactorModel(["tea", "rum"], [[1.0], [-1.0]], [0.5, 0.0], 3.0, 0.25, rating_range=(1, 5))
         >>> history = Ratings.from_arrays(["ann"], ["rum"], [5], rating_range=(1, 5), catalogue=model.items)
         >>> ids, vectors = model.export("arrays")
-        >>> ids.tolist(), (vectors @ model.queries(history)[0]).round(2)
+        >>> ids.tolist(), (vectors @ model.search_vectors(history)[0]).round(2)
         (['tea', 'rum'], array([1.9, 4.6], dtype=float32))
         """
         return export_model(self, format, path)
@@ -349,8 +353,8 @@ class FactorModel:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a folder: model.json, one safetensors file and the privacy statement as a page.
 
-        Nothing in it belongs to a user. Whenever that is interrupted, the folder holds the model from before or the
-        new one, whole.
+        Nothing in it belongs to a user. If saving is interrupted, the folder holds either the old model or the new one,
+        complete.
         """
         write_model(Path(path), self)
 
@@ -369,7 +373,7 @@ class FactorModel:
 
 
 def load(path: str | os.PathLike[str]) -> FactorModel:
-    """Read a model that was saved; InputError where the folder holds anything else.
+    """Read a saved model; InputError if the folder holds anything else.
 
     Examples
     --------

@@ -1,11 +1,10 @@
-"""The users' own ratings in whatever form they come, as a model needs them; and frames for who gave a frame."""
+"""The users' own ratings, in whatever form they come, as a model needs them."""
 
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import polars as pl
@@ -20,6 +19,7 @@ from dpals.data.ids import is_text, positions
 from dpals.data.ratings import Ratings
 from dpals.data.read import read_file
 from dpals.errors import InputError
+from dpals.model.table import Layout, library_of
 
 Range = tuple[float, float] | None
 
@@ -28,7 +28,7 @@ _ADVICE = "Make the history with catalogue=model.items"
 
 
 class ColumnNames(TypedDict, total=False):
-    """What the columns of a table are called, where they have no usual name. The last two are for text files."""
+    """Names of the columns of a table, if they are not the usual ones. The last two are for text files."""
 
     user: str | None
     item: str | None
@@ -38,51 +38,10 @@ class ColumnNames(TypedDict, total=False):
     separator: str | None
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The library and the column names of a frame of recommendations: those of the frame that was given."""
-
-    library: Literal["pandas", "polars", "pyarrow"]
-    user: str
-    item: str
-
-    def frame(
-        self, users: NDArray[Any], items: NDArray[Any], best: NDArray[np.int64], scores: NDArray[np.float32]
-    ) -> Any:
-        """One row for each user and place, best first; none for places that are left empty.
-
-        Parameters
-        ----------
-        users, items
-            Ids.
-        best, scores
-            For each user the positions of the best items, -1 for none, and their scores.
-        """
-        rows, places = np.nonzero(best >= 0)
-        columns = {
-            self.user: _plain(users)[rows],
-            "rank": places + 1,
-            self.item: _plain(items)[best[rows, places]],
-            "score": scores[rows, places],
-        }
-        if self.library == "pandas":
-            import pandas as pd
-
-            return pd.DataFrame(columns)
-        texts = [name for name, column in columns.items() if column.dtype == object]
-        if self.library == "polars":
-            return pl.DataFrame(columns, schema_overrides=dict.fromkeys(texts, pl.String))
-        import pyarrow as pa
-
-        return pa.table(
-            {name: pa.array(column, pa.string() if name in texts else None) for name, column in columns.items()}
-        )
-
-
 def take_history(
     data: Any, items: NDArray[Any], rating_range: Range, **columns: Unpack[ColumnNames]
 ) -> tuple[Ratings, Layout | None]:
-    """Do the work of `FactorModel.history`; and how frames made for it look, where it is a frame."""
+    """Do the work of `FactorModel.history`; with the layout of frames of recommendations, if the data is a frame."""
     if isinstance(data, Ratings):
         _check(data, items, rating_range)
         return data, None
@@ -98,7 +57,7 @@ def take_history(
     source = FrameSource(data, wanted_columns(rating_range, columns), name="the history (see FactorModel.history)")
     ratings = build(Ratings, source, rating_range=rating_range, catalogue=items, bad=_bad_rows(rating_range))
     _say_what_was_left_out(ratings)
-    return ratings, Layout(_library(data), source.columns.user, source.columns.item)
+    return ratings, Layout(library_of(data), source.columns.user, source.columns.item)
 
 
 def read_history(
@@ -112,7 +71,7 @@ def read_history(
 
 
 def wanted_columns(rating_range: Range, columns: ColumnNames) -> ColumnOptions:
-    """Which columns of a table a model needs: the ratings, where it has a range for them."""
+    """Which columns of a table a model needs: the ratings too, if it has a range for them."""
     if rating_range is None:
         others: ColumnNames = {**columns, "rating": None}
         return ColumnOptions(**others, implicit=True)
@@ -125,7 +84,7 @@ def _bad_rows(rating_range: Range) -> BadRows:
 
 
 def _say_what_was_left_out(ratings: Ratings) -> None:
-    """Say it once, through `logging`; the report of the ratings has it as well."""
+    """Log it once; the report of the ratings has it as well."""
     unknown = ratings.report.rows_dropped.get(UNKNOWN_ITEM, 0)
     if unknown:
         message = "%s of %s rows of the history are about items that the model does not know: they were left out"
@@ -142,7 +101,7 @@ def _from_sparse(matrix: Any, items: NDArray[Any], rating_range: Range) -> Ratin
 
 
 def _check(history: Ratings, items: NDArray[Any], rating_range: Range) -> None:
-    """Raise unless ratings have the catalogue and the scale of a model."""
+    """Raise unless the history has the catalogue and the rating range of the model."""
     if not np.array_equal(history.items, items):
         raise InputError(_catalogue_problem(history.items, items))
     if history.is_implicit and rating_range is not None:
@@ -163,7 +122,7 @@ def _check(history: Ratings, items: NDArray[Any], rating_range: Range) -> None:
 
 
 def _catalogue_problem(given: NDArray[Any], known: NDArray[Any]) -> str:
-    """Say how the items of a history differ from those of the model, and what to do."""
+    """How the items of a history differ from those of the model, and what to do about it."""
     if len(given) and len(known) and is_text(given) != is_text(known):
         kinds = ("text", "integers") if is_text(given) else ("integers", "text")
         return f"the items of the history are {kinds[0]}, those of the model {kinds[1]}. {_ADVICE}"
@@ -175,14 +134,3 @@ def _catalogue_problem(given: NDArray[Any], known: NDArray[Any]) -> str:
     if missing:
         return f"the history lacks {missing:,} items of the model. {_ADVICE}"
     return f"the history has the items of the model in another order. {_ADVICE}"
-
-
-def _library(frame: Any) -> Literal["pandas", "polars", "pyarrow"]:
-    if is_pandas(frame):
-        return "pandas"
-    return "pyarrow" if type(frame).__module__.split(".")[0] == "pyarrow" else "polars"
-
-
-def _plain(ids: NDArray[Any]) -> NDArray[Any]:
-    """Text as Python's, which every library knows."""
-    return ids.astype(object) if is_text(ids) else ids

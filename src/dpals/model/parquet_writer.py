@@ -12,14 +12,14 @@ from polars.io.plugins import register_io_source
 
 _ROWS_PER_GROUP = 1 << 18
 _SECONDS = 0.1
-"""How long to wait for the other thread before looking whether it still works."""
+"""How long to wait for the other thread before checking that it still runs."""
 
 
 class GrowingParquet:
     """Tables of the same columns, written one below the other into one file.
 
-    polars takes the tables from a thread of its own, so the caller can go on computing. The file is complete when the
-    block ends without an error; after one, it is not to be used.
+    polars takes the tables in a thread of its own, so the caller can go on computing. The file is complete when the
+    ``with`` block ends without an error; after an error it must not be used.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class GrowingParquet:
         return self
 
     def write(self, table: pl.DataFrame) -> None:
-        """Add a table below those before. The first one decides the types of the columns."""
+        """Append a table. The first one decides the types of the columns."""
         if self._thread is None:
             self._schema = table.schema
             self._thread = Thread(target=self._sink)
@@ -69,7 +69,7 @@ class GrowingParquet:
             raise self._problem
 
     def _put(self, table: pl.DataFrame | None) -> None:
-        """Hand a table, or the end, to the other thread; raise what has stopped it."""
+        """Hand a table, or the end, to the other thread; raise the error that stopped it, if there is one."""
         while True:
             if self._problem is not None:
                 raise self._problem
@@ -81,7 +81,7 @@ class GrowingParquet:
     def _sink(self) -> None:
         try:
             source = register_io_source(self._take, schema=self._schema)
-            with self._path.open("wb") as file:  # given a path, polars may make the file after it has been given up
+            with self._path.open("wb") as file:  # given a path, polars may create it after writing was given up
                 source.sink_parquet(file, row_group_size=_ROWS_PER_GROUP)
         except BaseException as problem:
             self._problem = problem

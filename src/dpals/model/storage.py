@@ -1,4 +1,4 @@
-"""A model's folder: model.json, one safetensors file and the statement, replaced as a whole, refused where damaged."""
+"""A model's folder: model.json, one safetensors file and the statement, replaced as a whole, refused if damaged."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpals import __version__
 from dpals.errors import InputError
-from dpals.private.frank_wolfe import Replay
+from dpals.private.frank_wolfe import FrankWolfeSteps
 from dpals.statement.record import Statement
 from dpals.system.files import draft, remove_drafts, write_whole
 
@@ -28,11 +28,11 @@ _DRAFTED = r"model\.json|statement\.html|arrays-[0-9a-f]{16}\.safetensors"
 
 
 def write_model(folder: Path, model: "FactorModel") -> None:
-    """Write a model so that an interruption leaves the model from before or the new one, whole.
+    """Write a model so that an interruption leaves either the old model or the new one, complete.
 
-    The arrays go first, under a name made of their contents. Then model.json, which says the name, is put in place in
-    one step, and arrays that it no longer needs are removed. The page with the statement goes before that step and
-    comes back last, so that it is never that of another model.
+    The arrays are written first, under a name made of their contents. Then model.json, which refers to that name, is
+    put in place in one step, and arrays that it no longer needs are removed. The page with the statement is removed
+    before that step and written last, so that it never belongs to another model.
     """
     from safetensors.numpy import save
 
@@ -58,15 +58,15 @@ def write_model(folder: Path, model: "FactorModel") -> None:
 
 
 def read_model(folder: Path) -> dict[str, Any]:
-    """The constructor's arguments of the model that `write_model` wrote; InputError where there is anything else."""
+    """The constructor's arguments of a model that `write_model` wrote; InputError if the folder holds anything else."""
     facts, arrays = _read(folder)
     with damage_reported(folder):
-        privacy, replay = facts["privacy"], facts["replay"]
-        settings = facts.get("settings")  # earlier versions of dpals did not write it
+        privacy, steps = facts["privacy"], facts["replay"]
+        settings = facts.get("settings")  # earlier versions of dpals did not write them
         return {
             **{name: arrays[name] for name in ARRAYS},
             **{name: facts[name] for name in ("items", *FACTS)},
-            "replay": None if replay is None else Replay.from_dict(replay),
+            "frank_wolfe_steps": None if steps is None else FrankWolfeSteps.from_dict(steps),
             "privacy": None if privacy is None else Statement.from_json(json.dumps(privacy)),
             "settings": None if settings is None else dict(settings),
         }
@@ -74,7 +74,7 @@ def read_model(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def damage_reported(folder: Path) -> Iterator[None]:
-    """Say which model it is that something is missing from, or wrong with."""
+    """Name the folder of the model if something in it is missing or wrong."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
@@ -88,7 +88,7 @@ def _described(model: "FactorModel", digest: str) -> bytes:
         "dpals": __version__,
         "sha256": digest,
         **{name: getattr(model, name) for name in FACTS},
-        "replay": None if model.replay is None else model.replay.to_dict(),
+        "replay": None if model.frank_wolfe_steps is None else model.frank_wolfe_steps.to_dict(),
         "privacy": None if model.privacy is None else json.loads(model.privacy.to_json()),
         "settings": model.settings,
         "items": model.items.tolist(),
@@ -98,13 +98,13 @@ def _described(model: "FactorModel", digest: str) -> bytes:
 
 
 def _checksum(facts: dict[str, Any]) -> str:
-    """Of all entries but the checksum itself, whatever their order and the spaces between them."""
+    """A hash of all entries but the checksum itself, whatever their order and spacing."""
     others = {name: value for name, value in facts.items() if name != "checksum"}
     return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
 
 def _belongs(folder: Path, digest: str) -> bool:
-    """Whether model.json is in place and says that arrays with this digest are its own."""
+    """Whether model.json is in place and refers to arrays with this digest."""
     file = folder / _DESCRIPTION
     return file.exists() and digest.encode() in file.read_bytes()
 
@@ -114,7 +114,7 @@ def _arrays_file(digest: str) -> str:
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """What model.json says, and the arrays that belong to it."""
+    """The content of model.json, and the arrays that belong to it."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -133,7 +133,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def _read_description(folder: Path) -> dict[str, Any]:
-    """The facts of model.json, if they are of a format that can be read and as they were written."""
+    """The content of model.json, if this version can read its format and it is undamaged."""
     file = folder / _DESCRIPTION
     try:
         facts = json.loads(file.read_bytes())
@@ -146,9 +146,9 @@ def _read_description(folder: Path) -> dict[str, Any]:
             "update dpals"
         )
     if written != FORMAT:
-        raise InputError(f"{file} was not written by dpals: it says no format that is known, and this one is {FORMAT}")
+        raise InputError(f"{file} was not written by dpals: its format is unknown (this version reads format {FORMAT})")
     if facts.get("checksum") != _checksum(facts):
         raise InputError(f"{file} is damaged, or was edited: its checksum is wrong. Save the model again")
     if not re.fullmatch("[0-9a-f]{64}", str(facts.get("sha256"))):
-        raise InputError(f"{file} is damaged: it does not say which arrays are its own")
+        raise InputError(f"{file} is damaged: it does not say which arrays belong to it")
     return dict(facts)

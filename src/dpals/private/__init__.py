@@ -1,5 +1,5 @@
 """The private zone: code that may look at ratings.
 
-It computes, user by user, what each user contributes to a release. It draws no noise, spends no budget and never
-sees what the public zone made of the results, except as arguments.
+It computes, user by user, what each user contributes to a release. It draws no noise, spends no budget, and knows the
+results of the public zone only as arguments.
 """

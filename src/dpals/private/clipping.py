@@ -1,4 +1,4 @@
-"""Bounding what one user can say, in real numbers. The mechanism checks it again in integers."""
+"""Clipping of a user's contribution, in real numbers. The mechanism checks it again in integers."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from dpals.kernels.rows import entry_norms, row_norms, scale_rows
 
 
 def clip_rows(vectors: NDArray[np.floating[Any]], largest: float) -> NDArray[np.float64]:
-    """Shorten each row to norm `largest` where it is longer; zero stays zero."""
+    """Scale each row down to the norm `largest` if it is longer; zero stays zero."""
     scale = np.minimum(1.0, largest / np.maximum(row_norms(vectors), 1e-300))
     return np.asarray(vectors, np.float64) * scale[:, None]
 
@@ -20,5 +20,5 @@ def clip_users(indptr: NDArray[np.int64], values: NDArray[np.float64], largest: 
 
 
 def clip_entries(values: NDArray[np.floating[Any]], largest: float) -> NDArray[np.float64]:
-    """Cut each entry to [-largest, largest]."""
+    """Clip each entry to [-largest, largest]."""
     return np.clip(np.asarray(values, np.float64), -largest, largest)

@@ -1,4 +1,4 @@
-"""A user's vector by replaying the published steps of a training run on the user's own ratings."""
+"""A user's vector by Frank-Wolfe: the published steps of the training, repeated on the user's own ratings."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dpals.data.ratings import Ratings
-from dpals.kernels.least_squares import in_threads
+from dpals.kernels.threads import in_threads
 from dpals.private.means import user_offsets
 
 Floats = NDArray[np.float32]
@@ -16,11 +16,11 @@ Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
-    """What users must know of each step of Frank-Wolfe beside its direction.
+class FrankWolfeSteps:
+    """What users must know of each step of Frank-Wolfe besides its direction.
 
-    Step t multiplies what a user has by `keeps[t]` and adds `gains[t]` times the user's residuals along the direction,
-    times the direction. Residuals are scaled down to the norm `clip` before.
+    Step t multiplies a user's fit by `keeps[t]` and adds `gains[t]` times the user's residuals along the direction,
+    times the direction. Before that, residuals are scaled down to the norm `clip`.
     """
 
     gains: Doubles
@@ -38,13 +38,13 @@ class Replay:
         return {"gains": self.gains.tolist(), "keeps": self.keeps.tolist(), "clip": self.clip}
 
     @classmethod
-    def from_dict(cls, numbers: dict[str, Any]) -> "Replay":
+    def from_dict(cls, numbers: dict[str, Any]) -> "FrankWolfeSteps":
         return cls(np.array(numbers["gains"], float), np.array(numbers["keeps"], float), float(numbers["clip"]))
 
 
 @dataclass(frozen=True, eq=False)
 class FrankWolfeProblem:
-    """The steps of Frank-Wolfe for one user after the other, each from that user's ratings and public directions.
+    """The steps of Frank-Wolfe for each user, from that user's ratings and public directions.
 
     Parameters
     ----------
@@ -55,24 +55,24 @@ class FrankWolfeProblem:
     considered
         Items that take part.
     steps
-        What is published of each step beside its direction.
+        What is published of each step besides its direction.
     bias_ridge
-        Ratings worth of evidence that a user's bias starts with: the mean of what offsets leave, shrunk. None for no
-        biases.
+        How many ratings' worth of evidence a user's bias starts with: it is the mean of the ratings less the offsets,
+        shrunk. None for no biases.
     """
 
     features: Floats
     offsets: Floats
     considered: NDArray[np.bool_]
-    steps: Replay
+    steps: FrankWolfeSteps
     bias_ridge: float | None
 
     def solve(self, ratings: Ratings, threads: int | None = None) -> Floats:
         """One vector per user: coefficients of the directions, then the bias. Zero for users without ratings."""
-        solved, _ = self.replayed(ratings, threads)
+        solved, _ = self.solve_with_residuals(ratings, threads)
         return solved.astype(np.float32)
 
-    def replayed(self, ratings: Ratings, threads: int | None = None) -> tuple[Doubles, Doubles]:
+    def solve_with_residuals(self, ratings: Ratings, threads: int | None = None) -> tuple[Doubles, Doubles]:
         """Vectors, and the residuals after the last step, scaled down to the clip, rating by rating."""
         n_steps = len(self.steps.gains)
         solved = np.zeros((ratings.n_users, self.features.shape[1]))
@@ -85,14 +85,14 @@ class FrankWolfeProblem:
         steps = directions, self.considered, self.steps.gains, self.steps.keeps, self.steps.clip
 
         def work(start: int, stop: int) -> None:
-            _replay(ratings.indptr, ratings.indices, residuals, biases, *steps, start, stop, solved)
+            _take_steps(ratings.indptr, ratings.indices, residuals, biases, *steps, start, stop, solved)
 
         in_threads(work, ratings.indptr, threads)
         return solved, residuals
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _replay(indptr, indices, residuals, biases, directions, considered, gains, keeps, clip, start, stop, solved):  # type: ignore[no-untyped-def]
+def _take_steps(indptr, indices, residuals, biases, directions, considered, gains, keeps, clip, start, stop, solved):  # type: ignore[no-untyped-def]
     """Turn residuals of the offsets into those of the whole model, clipped, row by row."""
     for i in range(start, stop):
         items = indices[indptr[i] : indptr[i + 1]]

@@ -13,13 +13,12 @@ from dpals.release.contribution import Contribution
 def gradient_contribution(ratings: Ratings, problem: LeastSquaresProblem, rank: int, bound: float) -> Contribution:
     """Residual times (vector, 1) for each of a user's items: the user's gradient of half the squared error.
 
-    Vectors are the exact solutions of the users' own problems. The whole gradient of a user, over all items, is
-    scaled down where its norm is above the bound.
+    Vectors are the exact solutions of the users' own problems. A user's whole gradient, over all items, is scaled down
+    if its norm exceeds the bound.
     """
     solved = problem.solve(ratings)
     residuals = problem.residuals(ratings, solved).astype(np.float64)
     vectors = np.column_stack([solved[:, :rank], np.ones(ratings.n_users)]).astype(np.float64)
-    clip_users(
-        ratings.indptr, residuals, bound * (1 - 1e-9) / row_norms(vectors)
-    )  # just below, for the mechanism's grid
+    largest = bound * (1 - 1e-9)  # so that rounding on the mechanism's grid does not scale a user down once more
+    clip_users(ratings.indptr, residuals, largest / row_norms(vectors))
     return Contribution(pattern_of(ratings), residuals, vectors)

@@ -1,4 +1,4 @@
-"""What users contribute toward means and biases, and the user's own mean, which never leaves the user."""
+"""What users contribute to means and biases; and the user's own mean, which never leaves the user."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,9 @@ def user_means(ratings: Ratings, otherwise: float) -> NDArray[np.float32]:
 
 
 def mean_contribution(ratings: Ratings, middle: float, half_range: float) -> Contribution:
-    """Each user's mean around the middle of the range, and, beside it, that the user exists.
+    """Each user's mean less the middle of the range, and half the range, which counts the users.
 
-    The second number is as large as the first can be: the norm is at most half_range * sqrt(2).
+    The second number is as large as the first can be, so the norm is at most half_range * sqrt(2).
     """
     means = middle + user_offsets(ratings, np.full(ratings.n_items, middle), shrinkage=0.0)
     vectors = np.column_stack([means - middle, np.full(ratings.n_users, half_range)])
@@ -51,7 +51,7 @@ def mean_contribution(ratings: Ratings, middle: float, half_range: float) -> Con
 
 
 def clipped_entries(ratings: Ratings, mean: float, largest: float) -> FloatArray:
-    """Ratings around the mean, cut to [-largest, largest] after centring; ones for implicit feedback."""
+    """Ratings less the mean, clipped to [-largest, largest]; ones for implicit feedback."""
     if ratings.values is None:
         return np.ones(ratings.n_ratings)
     return clip_entries(ratings.values - mean, largest)
@@ -64,12 +64,12 @@ def equal_weights(ratings: Ratings) -> FloatArray:
 
 
 def weight_contribution(ratings: Ratings) -> Contribution:
-    """The users' weights themselves: their sums say how much is known about each item. Norm at most 1."""
+    """The weights of the users' ratings: their sums say how much is known about each item. Norm at most 1."""
     return Contribution(pattern_of(ratings), equal_weights(ratings))
 
 
 def residual_contribution(ratings: Ratings, predictions: FloatArray, bound: float) -> Contribution:
-    """Weighted residuals of the ratings, each user's scaled down where their norm exceeds `bound`."""
+    """Weighted residuals of the ratings, scaled down for users for whom their norm exceeds `bound`."""
     residuals = equal_weights(ratings) * (np.asarray(ratings.values, np.float64) - predictions)
     clip_users(ratings.indptr, residuals, bound)
     return Contribution(pattern_of(ratings), residuals)

@@ -1,4 +1,4 @@
-"""What users contribute to PooledDPALS: their residuals times their vectors, and what these vectors are like."""
+"""What users contribute to PooledDPALS: residuals times vectors, and what all users' vectors have in common."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,13 +18,13 @@ Doubles = NDArray[np.float64]
 _JUST_BELOW = 1 - 1e-9  # so that rounding on the mechanism's grid does not scale a user down once more
 
 
-def asked_share(rank: int) -> float:
-    """Share of the users who are asked for the uncertainty of their vectors: beyond rank 32, as takes no longer."""
+def covariance_share(rank: int) -> float:
+    """Share of the users who contribute the covariance of their vectors: fewer beyond rank 32, to save time."""
     return min(1.0, (32 / max(rank, 1)) ** 3)
 
 
 class Bounds(NamedTuple):
-    """How much one user may add to each of the three releases of a step."""
+    """Sensitivities of the three releases of a step."""
 
     moments: float
     gram: float
@@ -40,46 +40,53 @@ class StepContributions(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Participants:
+class WeightedUsers:
     """All users with the weights of their ratings, which stay the same for the whole training.
 
-    Each user's weights have squares that add up to 1. A user's breadth is the sum of the weights as a share of
-    `widest`, at most 1: how much the user says about all items together.
+    Parameters
+    ----------
+    ratings, pattern
+        What the users rated.
+    weights
+        w_ij, one per rating. The squares of each user's weights add up to 1.
+    user_weights
+        b_i, one per user, at most 1: how much the user says about all items together. It is the sum of the user's
+        weights as a share of the largest sum that counts.
     """
 
     ratings: Ratings
     pattern: Pattern
     weights: Doubles
-    breadths: Doubles
+    user_weights: Doubles
 
     @classmethod
-    def of(cls, ratings: Ratings, item_weights: Doubles, widest: float) -> "Participants":
+    def of(cls, ratings: Ratings, item_weights: Doubles, largest_sum: float) -> "WeightedUsers":
         """Weights in proportion to public weights of the items."""
         weights = unit_weights(ratings, item_weights)
-        breadths = np.minimum(row_sums(ratings.indptr, weights) / widest, 1.0)
-        return cls(ratings, pattern_of(ratings), weights, breadths)
+        user_weights = np.minimum(row_sums(ratings.indptr, weights) / largest_sum, 1.0)
+        return cls(ratings, pattern_of(ratings), weights, user_weights)
 
     def weight_contribution(self) -> Contribution:
-        """The weights themselves. Norm at most 1."""
+        """The weights of a user's ratings. Norm at most 1."""
         return Contribution(self.pattern, self.weights)
 
-    def breadth_contribution(self) -> Contribution:
-        """One number of at most 1 for each user."""
-        return Contribution(Pattern.one_item(self.ratings.n_users), self.breadths)
+    def user_weight_contribution(self) -> Contribution:
+        """The weight of the user, at most 1."""
+        return Contribution(Pattern.one_item(self.ratings.n_users), self.user_weights)
 
     def activity_contribution(self, n_bins: int) -> Contribution:
-        """1 at the place of the user's number of items, two places for each doubling. Norm at most 1."""
+        """1 in the bin of the user's number of items, two bins for each doubling. Norm at most 1."""
         counts, n_users = np.diff(self.ratings.indptr), self.ratings.n_users
-        places = np.frexp(np.maximum(counts, 1).astype(np.float64) ** 2)[1].astype(np.int32) - 1  # 2 log2, rounded down
-        return Contribution(Pattern(np.arange(n_users + 1), places, n_bins), (counts > 0).astype(np.float64))
+        bins = np.frexp(np.maximum(counts, 1).astype(np.float64) ** 2)[1].astype(np.int32) - 1  # 2 log2, rounded down
+        return Contribution(Pattern(np.arange(n_users + 1), bins, n_bins), (counts > 0).astype(np.float64))
 
-    def company(self, features: Doubles) -> Doubles:
-        """The weighted sum of the features of each user's items, whatever the user thinks of them."""
+    def feature_sums(self, features: Doubles) -> Doubles:
+        """The weighted sum of the features of each user's items, whatever the ratings."""
         return row_combinations(self.ratings.indptr, self.ratings.indices, self.weights, features)
 
-    def spread_contribution(self, vectors: Doubles, bound: float) -> Contribution:
-        """The users' vectors for their common Gram matrix, weighted by breadth."""
-        parts = _within(bound, self.breadths, row_norms(vectors) ** 2)
+    def gram_contribution(self, vectors: Doubles, bound: float) -> Contribution:
+        """The user's vector for the Gram matrix of all users, with the weight of the user."""
+        parts = _within(bound, self.user_weights, row_norms(vectors) ** 2)
         return Contribution(Pattern.one_item(self.ratings.n_users), parts, vectors)
 
     def direction_contribution(self, vectors: Doubles) -> Contribution:
@@ -89,41 +96,41 @@ class Participants:
         return Contribution(self.pattern, self.weights * _JUST_BELOW, directions)
 
     def step_contributions(
-        self, problem: LeastSquaresProblem | LogisticProblem, rank: int, bias_scale: float, bounds: Bounds
+        self, problem: LeastSquaresProblem | LogisticProblem, constant: float, bounds: Bounds
     ) -> StepContributions:
-        """Contributions of one step: moments c_ij x_i, the Gram matrix of the x_i, and the uncertainty of the u_i.
+        """Contributions of one step: moments c_ij x_i, the Gram matrix of the x_i, and the covariance of the u_i.
 
-        With x_i = (u_i, bias_scale), the user's vector and a constant for the item's bias, and residuals e_ij of
-        the user's own fit, or 1 for implicit feedback, c_ij = f_i w_ij e_ij, where f_i <= 1 scales the whole
-        contribution to its bound. The same f_i, times the user's breadth, weighs the other two. The last is of those
-        users only who are asked for it, see `asked_share`.
+        With x_i = (u_i, constant), the user's vector and a constant for the item's bias, and residuals e_ij of the
+        user's own fit, or 1 for implicit feedback, c_ij = f_i w_ij e_ij, where f_i <= 1 scales the whole contribution
+        down to its bound. The other two have the weight f_i b_i. The covariance, which says how uncertain u_i is given
+        the user's ratings, comes from some of the users only: see `covariance_share`.
         """
-        ratings, n_users = self.ratings, self.ratings.n_users
-        asked = share_of_users(ratings, asked_share(rank))
-        inverses = np.zeros((int(asked.sum()), rank * (rank + 1) // 2), np.float32)
-        solved = problem.solve(ratings, inverses=inverses if rank else None, inverted=asked)
+        ratings, n_users, rank = self.ratings, self.ratings.n_users, problem.rank
+        sampled = share_of_users(ratings, covariance_share(rank))
+        inverses = np.zeros((int(sampled.sum()), rank * (rank + 1) // 2), np.float32)
+        solved = problem.solve(ratings, inverses=inverses if rank else None, inverted=sampled)
         coefficients = problem.residuals(ratings, solved)
         coefficients *= self.weights
-        vectors = np.column_stack([solved[:, :rank], np.full(n_users, bias_scale)]).astype(np.float64)
+        vectors = np.column_stack([solved[:, :rank], np.full(n_users, constant)]).astype(np.float64)
 
         lengths = row_norms(vectors)
         norms = entry_norms(ratings.indptr, coefficients) * lengths
         scales = np.minimum(1.0, bounds.moments / np.maximum(norms, 1e-300)) * _JUST_BELOW
         scale_rows(ratings.indptr, coefficients, scales)
 
-        everyone, parts = Pattern.one_item(n_users), self.breadths * scales
+        everyone, parts = Pattern.one_item(n_users), self.user_weights * scales
         inverses *= np.float32(problem.ridge)
         return StepContributions(
             moments=Contribution(self.pattern, coefficients, vectors),
             gram=Contribution(everyone, _within(bounds.gram, parts, lengths**2), vectors),
             covariance=Contribution(
                 Pattern.one_item(len(inverses)),
-                _within(bounds.covariance, parts[asked], row_norms(inverses)),
+                _within(bounds.covariance, parts[sampled], row_norms(inverses)),
                 inverses,
             ),
         )
 
 
 def _within(bound: float, coefficients: Doubles, sizes: Doubles) -> Doubles:
-    """The coefficients, made smaller where they would take something of this size beyond the bound."""
+    """The coefficients, reduced where coefficient times size would exceed the bound."""
     return np.minimum(coefficients, bound * _JUST_BELOW / np.maximum(sizes, 1e-300))

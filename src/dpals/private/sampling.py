@@ -1,4 +1,4 @@
-"""Which of a user's ratings take part in the item step. Each user's choice depends on that user alone."""
+"""Which of a user's ratings take part, and with what weight. Both depend on that user alone."""
 
 from dataclasses import replace
 
@@ -19,28 +19,21 @@ def on_items(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:
     return replace(kept, items=ratings.items[chosen], indices=position[kept.indices])
 
 
-def keep_users(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:
-    """The users for which `chosen` is true, with all their ratings and the same catalogue."""
-    entries = ratings.keep(chosen[ratings.rows])
-    lengths = np.diff(ratings.indptr)[chosen]
-    return replace(entries, users=ratings.users[chosen], indptr=np.concatenate([[0], np.cumsum(lengths)]))
-
-
 def share_of_users(ratings: Ratings, share: float) -> NDArray[np.bool_]:
     """About this share of the users, chosen by a hash of their ids."""
-    if share >= 1:  # without hashing, which takes long for ids of text
+    if share >= 1:  # hashing takes long for ids that are text
         return np.ones(ratings.n_users, bool)
     return hashed_uniform(0, ratings.user_hashes()) < share
 
 
 def uniform_sample(ratings: Ratings, at_most: int, seed: int = 0) -> Ratings:
-    """At most so many of each user's ratings, chosen by a hash of user id and item id."""
-    luck = hashed_uniform(seed, ratings.user_hashes()[ratings.rows], id_hashes(ratings.items)[ratings.indices])
-    return ratings.keep(_lowest(ratings.indptr, luck, at_most))
+    """At most `at_most` of each user's ratings, chosen by a hash of user id and item id."""
+    draws = hashed_uniform(seed, ratings.user_hashes()[ratings.rows], id_hashes(ratings.items)[ratings.indices])
+    return ratings.keep(_lowest(ratings.indptr, draws, at_most))
 
 
 def least_counted(ratings: Ratings, counts: NDArray[np.float64], at_most: int) -> Ratings:
-    """At most so many of each user's ratings: those of the items with the lowest released counts."""
+    """At most `at_most` of each user's ratings: those of the items with the lowest released counts."""
     return ratings.keep(_lowest(ratings.indptr, counts[ratings.indices], at_most))
 
 

@@ -3,19 +3,20 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpals.data.ratings import Ratings
+from dpals.errors import InputError
 from dpals.kernels.elementary import logistic, powers
 from dpals.kernels.least_squares import solve_rows
 from dpals.kernels.logistic import solve_logistic
 from dpals.kernels.quadrature import NODE_SHARES, NODES
-from dpals.kernels.rows import entry_products, row_norms
+from dpals.kernels.rows import entry_products, gram_matrix, row_norms
 
 Floats = NDArray[np.float32]
 
-_CONSIDERED = 0.95
-_NUMBER_RIDGE = 1e-3  # a user's number of items is known, so the ridge is for numerical safety only
+_CONSIDERED = 0.95  # share of the expected pairs of user and item that the considered items make up
+_ACTIVITY_RIDGE = 1e-3  # a user's number of items is known, so the ridge is for numerical safety only
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +36,8 @@ class LeastSquaresProblem:
         lambda / Z and nu of the paper.
     base
         Symmetric matrix added for every user: lambda_0 times the sum of f_j f_j^T, ridges of biases.
-    ridged
-        Number of leading coordinates that `ridge` applies to.
+    rank
+        Number of leading coordinates, those of the factors, that `ridge` applies to.
     """
 
     features: Floats
@@ -44,7 +45,34 @@ class LeastSquaresProblem:
     ridge: float
     exponent: float
     base: Floats
-    ridged: int
+    rank: int
+
+    @classmethod
+    def of(
+        cls,
+        factors: ArrayLike,
+        biases: ArrayLike,
+        mean: float,
+        ridge: float,
+        *,
+        bias_ridge: float | None = None,
+        exponent: float = 0.0,
+        unseen_weight: float = 0.0,
+    ) -> "LeastSquaresProblem":
+        """From item factors, item biases and the global mean, in single precision.
+
+        With a `bias_ridge` users have a bias, the last coordinate. `unseen_weight` is lambda_0.
+        """
+        factors, biases = _single(factors), _single(biases)
+        rank = factors.shape[1]
+        features = factors if bias_ridge is None else np.column_stack([factors, np.ones(len(factors), np.float32)])
+        base = np.zeros((features.shape[1],) * 2, np.float32)
+        if unseen_weight:
+            base[:rank, :rank] = unseen_weight * gram_matrix(factors.astype(np.float64))
+        if bias_ridge is not None:
+            base[-1, -1] = bias_ridge
+        offsets = (float(mean) + biases).astype(np.float32)
+        return cls(np.ascontiguousarray(features), offsets, ridge, exponent, base, rank)
 
     def targets(self, ratings: Ratings) -> Floats:
         """What is fitted, rating by rating: the rating, or 1 for implicit feedback, less the item's offset."""
@@ -68,7 +96,7 @@ class LeastSquaresProblem:
             self.features,
             ridges,
             self.base,
-            ridged=self.ridged,
+            ridged=self.rank,
             inverses=inverses,
             inverted=inverted,
             threads=threads,
@@ -82,19 +110,19 @@ class LeastSquaresProblem:
 
 @dataclass(frozen=True, eq=False)
 class LogisticProblem:
-    """The problem that gives the vector of a user of whom only the chosen items are known.
+    """The logistic regression that gives a user's vector from implicit feedback, except for the user's items.
 
-    User i has item j with log odds offset_j + x . f_j, and x is normal with variance 1 in all directions but the
-    last one, which says how many items the user has. x is the most likely vector.
+    User i has item j with log odds offset_j + x . f_j. x is normal with variance 1 in every direction but the last,
+    which says how many items the user has. The solution is the most likely x.
 
     Parameters
     ----------
     features
         f_j, one row per item; 1 at the end.
     offsets
-        Log odds of the item for a user like all others.
+        Log odds of the item for an average user.
     considered
-        Items that tell about users; leaving out rare ones saves time.
+        Items that take part; leaving out rare ones saves time.
     """
 
     features: Floats
@@ -103,8 +131,9 @@ class LogisticProblem:
     ridge: float = 1.0
 
     @classmethod
-    def of(cls, factors: Floats, offsets: Floats) -> "LogisticProblem":
-        """With the most popular items considered, those that make up 19 of 20 choices."""
+    def of(cls, factors: ArrayLike, offsets: ArrayLike) -> "LogisticProblem":
+        """With the most popular items, which make up 19 of 20 expected pairs of user and item."""
+        factors, offsets = _single(factors), _single(offsets)
         leanings = row_norms(factors)[:, None] * NODES
         chances = (logistic(offsets[:, None] + leanings) * NODE_SHARES).sum(axis=1)  # means over normal x
         order = np.argsort(-chances, kind="stable")
@@ -114,6 +143,11 @@ class LogisticProblem:
         features = np.column_stack([factors, np.ones(len(factors), np.float32)])
         return cls(np.ascontiguousarray(features, np.float32), offsets, considered)
 
+    @property
+    def rank(self) -> int:
+        """Number of leading coordinates, those of the factors."""
+        return int(self.features.shape[1]) - 1
+
     def solve(
         self,
         ratings: Ratings,
@@ -122,9 +156,8 @@ class LogisticProblem:
         inverted: NDArray[np.bool_] | None = None,
     ) -> Floats:
         """One vector per user; zero for users without items. Inverses are as in `solve_logistic`."""
-        rank = self.features.shape[1] - 1
-        base = np.eye(rank + 1, dtype=np.float32)
-        base[rank, rank] = _NUMBER_RIDGE
+        base = np.eye(self.rank + 1, dtype=np.float32)
+        base[-1, -1] = _ACTIVITY_RIDGE
         return solve_logistic(
             ratings.indptr,
             ratings.indices,
@@ -132,7 +165,7 @@ class LogisticProblem:
             self.offsets,
             base,
             self.considered,
-            ridged=rank,
+            ridged=self.rank,
             inverses=inverses,
             inverted=inverted,
             threads=threads,
@@ -141,3 +174,11 @@ class LogisticProblem:
     def residuals(self, ratings: Ratings, solved: Floats) -> Floats:  # noqa: ARG002, one interface for both problems
         """1 for every item: an item's moments are the sum of the vectors of the users who have it."""
         return np.ones(ratings.n_ratings, np.float32)
+
+
+def _single(numbers: ArrayLike) -> Floats:
+    """An array in single precision; an error where training has left it without finite numbers."""
+    array = np.ascontiguousarray(numbers, np.float32)
+    if not np.isfinite(array).all():
+        raise InputError("item factors and biases must be finite: training diverged")
+    return array

@@ -9,10 +9,10 @@ FloatArray = NDArray[np.float64]
 def shrunken_ratio(
     moments: FloatArray, weights: FloatArray, noise: float, prior: float, weight_noise: float = 0.0
 ) -> FloatArray:
-    """Best guess at b from moments = weights * b + noise, where b has the prior standard deviation.
+    """Posterior mean of b from moments = weights * b + noise, where b has the prior standard deviation.
 
-    Weights that are noisy themselves shrink the guess further: four times their noise variance did best on
-    simulated ratings at epsilon from 0.01 to 5. Items of which little is known come out near 0.
+    Weights that are noisy themselves shrink it further: four times their noise variance did best on simulated ratings
+    at epsilon from 0.01 to 5. Items about which little is known come out near 0.
     """
     weights = np.maximum(weights, 0.0)
     ridge = (noise / prior) ** 2 + 4 * weight_noise**2

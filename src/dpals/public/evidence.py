@@ -1,4 +1,4 @@
-"""What noisy releases say about the items, put together by Bayes' rule."""
+"""What noisy releases say about the items, combined by Bayes' rule."""
 
 from dataclasses import dataclass
 
@@ -38,41 +38,41 @@ class Evidence:
         return cls(weights, np.zeros((len(weights), rank)), np.zeros((rank, rank)))
 
     def add(self, observations: Doubles, response: Doubles, noise: float) -> None:
-        """Take in one release."""
+        """Add the observations of one release."""
         self.information += self.weights[:, None] * (observations @ response.T) / noise**2
         self.precision += response @ response.T / noise**2
 
     def fade(self, keep: float) -> None:
-        """Trust what was learned so far less: users' vectors have moved since."""
+        """Count the evidence so far for less: users' vectors have changed since."""
         self.information *= keep
         self.precision *= keep
 
-    def turn(self, basis: Doubles) -> None:
+    def change_basis(self, basis: Doubles) -> None:
         """Express v_j as v_j B, for an invertible symmetric B."""
         inverse = np.linalg.inv(basis)
         self.information = self.information @ inverse
         self.precision = inverse @ self.precision @ inverse
 
-    def spread(self, typical: float) -> Doubles:
-        """The covariance of the v_j that the evidence shows, beyond what noise alone would: see `main_directions`.
+    def prior_covariance(self, typical: float) -> Doubles:
+        """The covariance of the v_j, estimated from the evidence less its noise: see `principal_directions`.
 
         Examples
         --------
         >>> known = Evidence.none(np.full(4, 10.0), rank=1)
         >>> known.add(np.array([[20.0], [-20.0], [20.0], [-20.0]]), np.eye(1), noise=1.0)
-        >>> known.spread(typical=1.0).round(2)
+        >>> known.prior_covariance(typical=1.0).round(2)
         array([[3.99]])
         """
-        values, vectors = self.main_directions(typical)
+        values, vectors = self.principal_directions(typical)
         result: Doubles = (vectors * values) @ vectors.T
         return result
 
-    def main_directions(self, typical: float) -> Eigenpairs:
+    def principal_directions(self, typical: float) -> Eigenpairs:
         """Eigenvalues and eigenvectors of this covariance.
 
-        Items count by how well they are known, with `typical` for the variance of a coordinate; eigenvalues are at
-        least a thousandth of it. The directions are those from before the eigenvalues are cut to that: of equal ones
-        any basis would do, and which one it is would be left to rounding.
+        Items count by how well they are known, with `typical` for the variance of a coordinate. Eigenvalues are raised
+        to at least a thousandth of it. The eigenvectors are those from before: equal eigenvalues allow any basis, and
+        rounding would decide which one it is.
         """
         rank = len(self.precision)
         noise = np.linalg.inv(self.precision)  # of an item of weight 1
@@ -86,10 +86,10 @@ class Evidence:
         return Eigenpairs(np.maximum(values, 1e-3 * typical), vectors)
 
     def posterior(self, prior: Doubles, features: Doubles | None = None) -> Doubles:
-        """Best guess at the vectors, if they have mean 0 and this covariance before any release.
+        """Posterior mean of the vectors, for a prior of mean 0 and this covariance.
 
-        With features of the items the mean is a linear function of them, fitted to the evidence. What the fit
-        explains is taken from the covariance, at most `_MOST_EXPLAINED` of it.
+        With features of the items, the prior mean is a linear function of them, fitted to the evidence. The covariance
+        is reduced by the share that the fit explains, at most `_MOST_EXPLAINED`.
 
         Examples
         --------
@@ -98,27 +98,27 @@ class Evidence:
         >>> known.posterior(prior=np.eye(1)).round(2).ravel()
         array([0., 1., 2.])
         """
-        spreads, directions = np.linalg.eigh(prior)  # after many turns some may be as good as zero
+        spreads, directions = np.linalg.eigh(prior)  # after many changes of basis some may be nearly zero
         root = directions * np.sqrt(np.maximum(spreads, 0.0))
         values, vectors = np.linalg.eigh(root.T @ self.precision @ root)
         basis = root @ vectors  # in it the prior is the identity, and the precision diagonal
         precision = self.weights[:, None] ** 2 * np.maximum(values, 0.0)
         seen = self.information @ basis
         if features is None:
-            guess = seen / (1 + precision)
+            estimate = seen / (1 + precision)
         else:
             mean = _fitted(seen, precision, features)
             left = 1 - _explained(seen, precision, mean)
-            guess = mean + (seen - precision * mean) / (1 / left + precision)
-        result: Doubles = guess @ basis.T
+            estimate = mean + (seen - precision * mean) / (1 / left + precision)
+        result: Doubles = estimate @ basis.T
         return result
 
 
 def _fitted(seen: Doubles, precision: Doubles, features: Doubles) -> Doubles:
     """Regression of each coordinate, measured as seen / precision, on the features.
 
-    The precision is an item's number times a coordinate's. Items of about the same precision count the same in the
-    systems of equations, which saves a pass over all items for every coordinate.
+    The precision is a number of the item times a number of the coordinate. Items of about the same precision count the
+    same in the systems of equations, which saves a pass over all items for every coordinate.
     """
     levels, products = _grouped(precision.max(axis=1), features)
     expected = levels * (precision.max(axis=0) / max(float(precision.max()), 1e-300))[:, None]
@@ -140,7 +140,7 @@ def _grouped(precision: Doubles, features: Doubles) -> tuple[Doubles, Doubles]:
 
 
 def _explained(seen: Doubles, precision: Doubles, mean: Doubles) -> float:
-    """Share of the variance of the coordinates, noise taken off, that the mean has."""
+    """Share of the variance of the coordinates, less noise, that the mean explains."""
     squares = np.divide(seen**2, precision, out=np.ones_like(seen), where=precision > 0)
     signal = float(np.sum((squares - 1) / (1 + precision)))
     fitted = float(np.sum(mean**2 * precision / (1 + precision)))

@@ -10,18 +10,18 @@ from dpals.kernels.quadrature import NODE_SHARES, NODES
 
 Doubles = NDArray[np.float64]
 
-_MOST = 0.9  # no item is taken to be with more than this share of the users
+_LARGEST_RATE = 0.9  # no item is assumed to be with more than this share of the users
 _ROUNDS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Activity:
-    """How many items users have: groups of users with about the same number.
+    """How many items users have: the distribution over groups of users with about the same number.
 
     Parameters
     ----------
     counts
-        Items of a user of the group.
+        Number of items of a user of the group.
     shares
         Share of the group among all users.
     """
@@ -36,7 +36,7 @@ class Activity:
 
     @classmethod
     def of(cls, released: Doubles, noise: float) -> "Activity":
-        """From the released sizes of the groups; those that do not rise above the noise count as empty.
+        """From the released sizes of the groups. Groups that do not rise above the noise count as empty.
 
         Examples
         --------
@@ -51,17 +51,17 @@ class Activity:
 
     def rates(self, popularity: Doubles) -> Doubles:
         """Share of the users who have an item, for items of these relative popularities."""
-        rates: Doubles = np.minimum(popularity / popularity.sum() * float(self.counts @ self.shares), _MOST)
+        rates: Doubles = np.minimum(popularity / popularity.sum() * float(self.counts @ self.shares), _LARGEST_RATE)
         return rates
 
 
 def calibrated(rates: Doubles, lengths: Doubles, activity: Activity) -> tuple[Doubles, Doubles]:
-    """Offsets for which users have the items at these rates, and how much room the items leave.
+    """Offsets for which users have the items at these rates, and the dispersion of the items.
 
     A user has item j with log odds b + o_j + t, where t is normal with standard deviation `lengths[j]` and b depends
-    on the user's group. Nearly everyone with a leaning to a very popular item has it already, so the people who
-    have it differ less from others than its factors say: by the share E[p (1 - p)] / E[p], p being the chance,
-    which is the second result.
+    on the user's group. Nearly everyone inclined to a very popular item has it already, so the users who have it differ
+    less from others than its factors say: by the index of dispersion E[p (1 - p)] / E[p], where p is the chance that a
+    user has the item. That is the second result.
     """
     # Means over a normal t by quadrature: one row per group, one column per item, one layer per node.
     leanings = lengths[:, None] * NODES
@@ -71,8 +71,8 @@ def calibrated(rates: Doubles, lengths: Doubles, activity: Activity) -> tuple[Do
         offsets = offsets + np.clip(np.log(rates / (activity.shares @ of_groups)), -2, 2)
         shifts = shifts + np.clip(np.log(activity.counts / of_groups.sum(axis=1)), -1, 1)
     chances = _chances(offsets, shifts, leanings)
-    room = activity.shares @ ((chances * (1 - chances)) @ NODE_SHARES)
-    return offsets, room / (activity.shares @ (chances @ NODE_SHARES))
+    variances = activity.shares @ ((chances * (1 - chances)) @ NODE_SHARES)
+    return offsets, variances / (activity.shares @ (chances @ NODE_SHARES))
 
 
 def _chances(offsets: Doubles, shifts: Doubles, leanings: Doubles) -> Doubles:

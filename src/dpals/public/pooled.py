@@ -10,20 +10,20 @@ from dpals.public.item_step import unpacked
 
 Doubles = NDArray[np.float64]
 
-_TYPICAL_DIFFERENCE = 0.1  # how far the people of one item lie from all people, as a direction
-_WEIGHT_ERROR = 0.5  # how much errors of item weights count; did best on simulated data at epsilon from 0.1 to 5
+_TYPICAL_DIFFERENCE = 0.1  # between the mean direction of an item's users and that of all users
+_WEIGHT_ERROR = 0.5  # how much errors of item weights count; best on simulated data at epsilon from 0.1 to 5
 
 
 @dataclass(frozen=True, eq=False)
 class PooledGram:
-    """What all users' vectors look like together, per unit of item weight.
+    """Second moments of all users' vectors together, per unit of item weight.
 
     Parameters
     ----------
     vectors
         Mean of u_i u_i^T.
     covariance
-        Mean of the uncertainty of the u_i.
+        Mean of the posterior covariance of the u_i.
     scale
         Mean of the factors by which users were scaled down.
     noise
@@ -36,21 +36,21 @@ class PooledGram:
     noise: float
 
     @classmethod
-    def of(cls, gram: Doubles, covariance: Doubles, noise: float, total: float, bias_scale: float) -> "PooledGram":
-        """From the released triangles and the released sum of breadths.
+    def of(cls, gram: Doubles, covariance: Doubles, noise: float, total: float, constant: float) -> "PooledGram":
+        """From the released triangles and the released sum of user weights.
 
-        Matrices are made positive with eigenvalues of at least a thousandth of the largest, as noise demands.
+        Because of the noise, eigenvalues are raised to at least a thousandth of the largest.
         """
         rank = int(np.sqrt(2 * len(covariance) + 0.25))
         everything = _positive(unpacked(gram, rank + 1) / total)
-        scale = everything[-1, -1] / bias_scale**2
+        scale = everything[-1, -1] / constant**2
         spread = _positive(unpacked(covariance, rank) / total) if rank else np.zeros((0, 0))
         return cls(everything[:rank, :rank], spread, float(scale), noise / total)
 
     def whitening(self) -> Doubles:
-        """The symmetric B for which the u_i B^-1 have unit second moments, their uncertainty counted in.
+        """The symmetric B for which the u_i B^-1 have unit second moments, their covariance included.
 
-        They are expected to have them already, give or take 1, so that one that is mostly noise changes little.
+        They are expected to have these already, give or take 1, so that a matrix that is mostly noise changes little.
         """
         moments = (self.vectors + self.covariance) / self.scale
         rank = len(moments)
@@ -61,25 +61,25 @@ class PooledGram:
 
 
 def add_moments(
-    known: Evidence, moments: Doubles, factors: Doubles, pooled: PooledGram, noise: float, caution: float
+    known: Evidence, moments: Doubles, factors: Doubles, pooled: PooledGram, noise: float, damping: float
 ) -> None:
-    """Take in released sums of w_ij e_ij u_i, where e_ij are residuals of the present factors.
+    """Add released sums of w_ij e_ij u_i to the evidence, where e_ij are residuals of the present factors.
 
-    A user's vector has seen the rating whose residual it is multiplied with. That pulls the sums by the users'
-    uncertainty times the present factors, so they are zero where A_j C v_j is taken off: the step solves
-    A_j (G + caution C) (new - old) = moments - A_j C old. A caution of 1 is expectation maximisation, which is
-    slow; 0 is Newton's method, which is unstable.
+    A user's vector was fitted to the rating whose residual it is multiplied by. That pulls the sums by the covariance C
+    of users' vectors times the present factors: at the solution they equal A_j C v_j. So the step solves
+    A_j (G + damping C) (new - old) = moments - A_j C old. A damping of 1 is expectation maximisation, which is slow; 0
+    is Newton's method, which is unstable.
     """
-    response = pooled.vectors + caution * pooled.covariance
-    pull = pooled.vectors - (1 - caution) * pooled.covariance
+    response = pooled.vectors + damping * pooled.covariance
+    pull = pooled.vectors - (1 - damping) * pooled.covariance
     known.add(moments + known.weights[:, None] * (factors @ pull), response, noise)
 
 
-def bias_guesses(known: Evidence, popularity: Doubles, variance: float, weight_noise: float) -> Doubles:
+def bias_estimates(known: Evidence, popularity: Doubles, variance: float, weight_noise: float) -> Doubles:
     """Item biases, shrunk toward a straight line in the logarithm of the items' popularity.
 
-    Items that many people rate are rated better, and of rarely rated ones little else is known. An item's weight is
-    noisy itself, which no number of releases averages out: it limits how precise a bias can get.
+    Items that many people rate are rated higher, and little else is known about rarely rated items. An item's weight is
+    noisy itself. No number of releases averages that out, so it limits how precise a bias can get.
     """
     squares = known.weights**2
     precision = squares * known.precision[0, 0]
@@ -90,12 +90,12 @@ def bias_guesses(known: Evidence, popularity: Doubles, variance: float, weight_n
     line = np.column_stack([np.ones(len(popularity)), np.log(popularity)])
     system = line.T @ (trust[:, None] * line) + np.eye(2) / variance
     trend = line @ np.linalg.solve(system, line.T @ (trust * measured))
-    guesses: Doubles = trend + variance * trust * (measured - trend)
-    return guesses
+    estimates: Doubles = trend + variance * trust * (measured - trend)
+    return estimates
 
 
 def inverse_root(matrix: Doubles) -> Doubles:
-    """The symmetric B for which B M B is the identity, M being the matrix made positive."""
+    """The symmetric B for which B M B is the identity, where M is the matrix made positive."""
     values, vectors = np.linalg.eigh(_positive(matrix))
     root: Doubles = (vectors / np.sqrt(values)) @ vectors.T
     return root
@@ -108,16 +108,16 @@ def _positive(matrix: Doubles) -> Doubles:
     return positive
 
 
-def shared_features(moments: Doubles, weights: Doubles, noise: float) -> tuple[Doubles, Doubles]:
+def cooccurrence_features(moments: Doubles, weights: Doubles, noise: float) -> tuple[Doubles, Doubles]:
     """Features of the items, of unit variance, from released sums of weight times direction of the users.
 
-    The mean direction of the people who rate an item, less that of all people, shrunk by what the noise leaves of it;
-    the directions in which items differ most come first. The second result says how much: standard deviations.
+    An item's features are the mean direction of the users who rate it, less that of all users, shrunk according to the
+    noise. The directions in which items differ most come first. The second result is the standard deviations in them.
     """
     around = moments - weights[:, None] * (moments.sum(axis=0) / max(float(weights.sum()), 1e-9))
     evidence = Evidence.none(weights, moments.shape[1])
     evidence.add(around, np.eye(moments.shape[1]), noise)
-    values, vectors = evidence.main_directions(_TYPICAL_DIFFERENCE**2)
+    values, vectors = evidence.principal_directions(_TYPICAL_DIFFERENCE**2)
     values, vectors = values[::-1], vectors[:, ::-1]
     safe = np.maximum(weights, 1e-9)[:, None]
     seen = np.where(weights[:, None] > 0, around / safe, 0.0)

@@ -1,9 +1,8 @@
-"""Eigenvectors and other bases, of which mathematics allows several, in one form.
+"""Eigenvectors and other bases in a canonical form, where mathematics allows several.
 
-The sign of an eigenvector is anyone's choice, and a machine makes it by rounding. What is released later carries noise
-along these vectors, so a sign that flips, or a basis that turns, gives another model. Vectors that belong to equal
-eigenvalues turn at the least change of the matrix: take eigenvectors of a matrix from before its eigenvalues are cut
-to a common limit, never after.
+The sign of an eigenvector is arbitrary, and rounding decides it. Later releases add noise along these vectors, so a
+flipped sign or a rotated basis gives another model. Vectors of equal eigenvalues rotate at the least change of the
+matrix: take the eigenvectors of a matrix before its eigenvalues are cut to a common limit, never after.
 """
 
 from typing import NamedTuple
@@ -22,7 +21,7 @@ class Eigenpairs(NamedTuple):
 
 
 def eigenpairs(matrix: Doubles) -> Eigenpairs:
-    """Those of a symmetric matrix. The entry of a vector that is farthest from zero is positive.
+    """Those of a symmetric matrix. The entry of each vector that is farthest from zero is positive.
 
     Examples
     --------
@@ -36,7 +35,7 @@ def eigenpairs(matrix: Doubles) -> Eigenpairs:
 
 
 def orthonormal_basis(columns: Doubles) -> Doubles:
-    """Orthonormal columns, the first k of which span what the first k of these do, with signs as in `eigenpairs`."""
+    """Orthonormal columns: for every k, the first k span the same as the first k given. Signs as in `eigenpairs`."""
     basis = np.linalg.qr(columns).Q
     result: Doubles = basis * signs(basis)
     return result

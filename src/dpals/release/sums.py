@@ -8,16 +8,13 @@ c_ij * u_ik of a symmetric product are exact too: a vector of integers that is n
 they are at most the sensitivity.
 """
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpals.kernels.item_sums import add_symmetric, add_vectors
-from dpals.kernels.threads import thread_count
+from dpals.kernels.threads import balanced_ranges, map_ranges, thread_count
 from dpals.release.contribution import MAX_SENSITIVITY_BITS, ClippedContribution, Query
 
 SLAB_USERS = 2 ** (52 - MAX_SENSITIVITY_BITS)
@@ -70,7 +67,7 @@ def _add_matrices(sums: NDArray[np.int64], contribution: ClippedContribution, th
 
     fair = -(-len(rows) // (_RANGES_PER_THREAD * threads))
     edges = [*range(0, len(rows), max(1, min(fair, _RANGE_ENTRIES, SLAB_USERS))), len(rows)]
-    for cut, ends in _in_threads(part, list(pairwise(edges)), threads):
+    for cut, ends in map_ranges(part, list(pairwise(edges)), threads):
         np.add.at(sums, cut, ends)
 
 
@@ -85,19 +82,7 @@ def _add_vectors(sums: NDArray[np.int64], contribution: ClippedContribution, thr
         return part
 
     slabs = max(threads, -(-pattern.n_users // SLAB_USERS))
-    for part in _in_threads(slab, _balanced(pattern.indptr, slabs, SLAB_USERS), threads):
+    for part in map_ranges(slab, balanced_ranges(pattern.indptr, slabs, longest=SLAB_USERS), threads):
         sums += part.astype(np.int64)
 
 
-def _balanced(pointers: NDArray[np.int64], parts: int, longest: int) -> list[tuple[int, int]]:
-    """Ranges of rows with about the same number of entries, none longer than `longest` rows."""
-    targets = np.linspace(0, pointers[-1], parts + 1)[1:-1]
-    cuts = {0, len(pointers) - 1, *np.searchsorted(pointers, targets).tolist()}
-    cuts.update(range(0, len(pointers) - 1, longest))
-    edges = sorted(cuts)
-    return list(pairwise(edges))
-
-
-def _in_threads(work: Callable[[int, int], Any], ranges: list[tuple[int, int]], threads: int) -> Iterator[Any]:
-    with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(lambda edge: work(*edge), ranges)

@@ -16,7 +16,7 @@ from dpals.methods.base.settings import estimator_from, settings_of
 def values(found):
     """Of all fields of a model, in a form that can be compared."""
     model = {field.name: getattr(found, field.name) for field in fields(found)}
-    model["replay"] = found.replay and found.replay.to_dict()
+    model["frank_wolfe_steps"] = found.frank_wolfe_steps and found.frank_wolfe_steps.to_dict()
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in model.items()}
 
 

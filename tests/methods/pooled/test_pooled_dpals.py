@@ -146,22 +146,24 @@ def test_bounds_are_those_of_the_proof():
     text = Path(dpals.__file__).parents[2].joinpath("docs", "privacy.md").read_text()
     ratings = dpals.simulate.movielens_like(n_users=300, n_items=60, mean_ratings=25, seed=1)
     pairs = dpals.Ratings.from_arrays(ratings.users[ratings.rows], ratings.items[ratings.indices])
-    of_ratings, of_choices = map(float, re.search(r"k = ([\d.]+) for ratings and ([\d.]+) for implicit", text).groups())
+    of_ratings, of_implicit = map(
+        float, re.search(r"k = ([\d.]+) for ratings and ([\d.]+) for implicit", text).groups()
+    )
     rank, clip, h, noise_scale = 3, 0.5, 2.25, 0.33
-    for data, k, residual in ((ratings, of_ratings, noise_scale * h), (pairs, of_choices, 1.0)):
+    for data, k, residual in ((ratings, of_ratings, noise_scale * h), (pairs, of_implicit, 1.0)):
         method = dpals.PooledDPALS(5.0, rank=rank, steps=1, clip=clip, noise_scale=noise_scale).fit(data)
         length = np.sqrt(rank / 2 + k**2)
         expected = {
             "popularity of the items": 1,
-            "breadth of all users": 1,
-            "weights of the items": 1,
-            "spread of company": np.ceil(3 * rank / 2),
-            "company of the items": 1,
+            "sum of user weights": 1,
+            "item weights": 1,
+            "Gram matrix of co-occurrence": np.ceil(3 * rank / 2),
+            "co-occurrence of the items": 1,
             "Gram matrix of all users": length**2 / 2,
-            "uncertainty of all users": 0.3 * np.sqrt(rank),
+            "covariance of all users": 0.3 * np.sqrt(rank),
             "right-hand sides": clip * length * residual,
             "global mean": h * np.sqrt(2),
-            "how many items users have": 1,
+            "number of items per user": 1,
         }
         found = bounds(method)
         assert len(found) == 9

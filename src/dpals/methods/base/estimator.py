@@ -119,9 +119,9 @@ class Estimator:
         """The same from a file: see `FactorModel.read_history`."""
         return self.model_.read_history(path, **columns)
 
-    def queries(self, history: Any) -> NDArray[np.float32]:
-        """One row per user for a search in exported arrays: see `FactorModel.queries`."""
-        return self.model_.queries(history)
+    def search_vectors(self, history: Any) -> NDArray[np.float32]:
+        """One row per user for a search in exported arrays: see `FactorModel.search_vectors`."""
+        return self.model_.search_vectors(history)
 
     @overload
     def export(self, format: Literal["arrays"]) -> tuple[NDArray[Any], NDArray[np.float32]]: ...

@@ -73,11 +73,11 @@ class Step:
 
 
 Callback = Callable[[Step], None]
-AfterStep = Callable[[int, int, FactorModel], None]
-"""What methods call: the number of the step, how many there are, and the model so far."""
+AfterStep = Callable[[int, int, FactorModel | Callable[[], FactorModel]], None]
+"""What methods call: the number of the step, how many there are, and the model so far, or a function that makes it."""
 
 
-def unwatched(number: int, total: int, model: FactorModel) -> None:
+def unwatched(number: int, total: int, model: FactorModel | Callable[[], FactorModel]) -> None:
     """Nobody listens."""
 
 
@@ -100,11 +100,12 @@ def watched(
     """
     with limited_threads(options.threads), progress_bar("Training", options.progress) as advance:
 
-        def after_step(number: int, total: int, model: FactorModel) -> None:
+        def after_step(number: int, total: int, model: FactorModel | Callable[[], FactorModel]) -> None:
             logger.info("step %d of %d", number, total)
             advance(number, total)
             if callbacks:
-                step = Step(number, total, model if stated is None else stated(model))
+                made = model if isinstance(model, FactorModel) else model()
+                step = Step(number, total, made if stated is None else stated(made))
                 for callback in callbacks:
                     callback(step)
 

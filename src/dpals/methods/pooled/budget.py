@@ -1,4 +1,4 @@
-"""What the arguments of PooledDPALS may be, what its releases cost, and the rank that suits a budget."""
+"""What PooledDPALS is given, what its releases cost, and the rank that suits a budget."""
 
 from dataclasses import dataclass
 
@@ -34,19 +34,16 @@ CONSTRAINTS: dict[str, Within] = {
 }
 
 
-_ROUNDS_OF_COMPANY = 4
-_GROWTH_OF_COMPANY = 2.5
-_SPREAD_PART = 0.15
-
-
-def first_shares(first: float, weight_share: float) -> tuple[float, ...]:
-    """Shares of the first release, of the three about the items' weights, and of the rest."""
-    return (first, 0.46 * weight_share, 0.46 * weight_share, 0.08 * weight_share, 1 - first - weight_share)
+GROWTH = 1.15
+"""Each step costs this many times what the one before cost: early steps only need to find the direction."""
+_ROUNDS = 4  # of co-occurrence
+_ROUND_GROWTH = 2.5
+_ROUND_GRAM_SHARE = 0.15
 
 
 @dataclass(frozen=True)
 class StepCosts:
-    """What the releases of one step cost."""
+    """What the releases of one step, or of one round of co-occurrence, cost."""
 
     moments: int
     gram: int
@@ -57,35 +54,75 @@ class StepCosts:
 class Costs:
     """What the releases of the training proper cost."""
 
-    company: tuple[StepCosts, ...]
+    cooccurrence: tuple[StepCosts, ...]
     biases: StepCosts
     steps: tuple[StepCosts, ...]
 
 
-def split_rest(
-    rest: int, rank: int, steps: int, growth: float, company_share: float, bias_share: float, gram_share: float
-) -> Costs:
-    """Costs of everything after the weights of the items, within the rest of the budget together.
+@dataclass(frozen=True)
+class Shares:
+    """How the budget is divided.
 
-    Each step may cost `growth` times the one before. Without factors there is no need for company.
+    Parameters
+    ----------
+    first, weights
+        Shares of the whole budget for the first release, and for the popularity and weights of the items.
+    cooccurrence, biases
+        Shares of the rest for the rounds of co-occurrence and the bias step. The steps get what is left.
+    gram
+        Share of each step for the matrices that all items share.
     """
-    company = _rising(company_share if rank else 0.0, _GROWTH_OF_COMPANY, _ROUNDS_OF_COMPANY)
-    training = _rising(1 - company.sum() - bias_share, growth, steps)
-    whole = rest * (1 - 1e-9)  # so that rounding cannot add up to more than the rest
 
-    def with_covariance(share: float) -> StepCosts:
-        parts = (1 - gram_share, 0.6 * gram_share, 0.4 * gram_share) if rank else (1 - gram_share, gram_share)
-        return StepCosts(*(int(whole * share * part) for part in parts))
+    first: float
+    weights: float
+    cooccurrence: float
+    biases: float
+    gram: float
 
-    return Costs(
-        company=tuple(
-            StepCosts(int(whole * share * (1 - _SPREAD_PART)), int(whole * share * _SPREAD_PART))
-            for share in company
-            if rank
-        ),
-        biases=StepCosts(int(whole * bias_share * (1 - gram_share)), int(whole * bias_share * gram_share)),
-        steps=tuple(with_covariance(share) for share in training),
-    )
+    def before_training(self) -> tuple[float, ...]:
+        """Shares of the first release, of the three releases about the items' weights, and of the rest."""
+        return (
+            self.first,
+            0.46 * self.weights,
+            0.46 * self.weights,
+            0.08 * self.weights,
+            1 - self.first - self.weights,
+        )
+
+    def training(self, rest: int, rank: int, steps: int) -> Costs:
+        """Costs of everything after the weights of the items. Together they are at most the rest of the budget.
+
+        Without factors there is no use for co-occurrence.
+        """
+        rounds = _rising(self.cooccurrence if rank else 0.0, _ROUND_GROWTH, _ROUNDS)
+        training = _rising(1 - rounds.sum() - self.biases, GROWTH, steps)
+        whole = rest * (1 - 1e-9)  # so that rounding cannot add up to more than the rest
+
+        def step(share: float) -> StepCosts:
+            parts = (1 - self.gram, 0.6 * self.gram, 0.4 * self.gram) if rank else (1 - self.gram, self.gram)
+            return StepCosts(*(int(whole * share * part) for part in parts))
+
+        return Costs(
+            cooccurrence=tuple(
+                StepCosts(int(whole * share * (1 - _ROUND_GRAM_SHARE)), int(whole * share * _ROUND_GRAM_SHARE))
+                for share in rounds
+                if rank
+            ),
+            biases=StepCosts(int(whole * self.biases * (1 - self.gram)), int(whole * self.biases * self.gram)),
+            steps=tuple(step(share) for share in training),
+        )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of PooledDPALS that matter for ratings and for implicit feedback."""
+
+    rank: int | None
+    steps: int
+    weight_exponent: float
+    clip: float
+    shares: Shares
+    seed: int
 
 
 def _rising(total: float, growth: float, length: int) -> Doubles:
@@ -106,38 +143,40 @@ def rises_above(weights: Doubles, noise: float) -> bool:
     return bool(squares > len(weights) + 3 * np.sqrt(2 * len(weights)))
 
 
-def suitable_rank(weights: Doubles, noise: float, budget: Budget) -> int:
-    """The rank that did best on simulated data, from released weights of the items.
+def rank_for_ratings(weights: Doubles, noise: float, budget: Budget) -> int:
+    """The rank that did best on simulated data with such a signal in the released weights of the items.
 
-    Where the signal is small, biases alone do better.
+    If the signal is small, biases alone do better.
 
     Examples
     --------
     >>> weights = np.full(1000, 300.0)
-    >>> [suitable_rank(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 0.2, 1.0, 10.0)]
+    >>> [rank_for_ratings(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 0.2, 1.0, 10.0)]
     [0, 2, 6, 14]
     """
     signal = _signal(weights, noise, budget)
-    return 0 if signal < 10 else min(round(0.17 * signal**0.8), round(1.1 * signal**0.4), _LARGEST_RANK)
+    suitable = 0 if signal < 10 else min(round(0.17 * signal**0.8), round(1.1 * signal**0.4), _LARGEST_RANK)
+    return min(suitable, len(weights))
 
 
-def choice_rank(weights: Doubles, noise: float, budget: Budget) -> int:
-    """The same for implicit feedback, which shows more of people's tastes: at most 31.
+def rank_for_implicit(weights: Doubles, noise: float, budget: Budget) -> int:
+    """The same for implicit feedback, which says more about users' tastes: at most 31.
 
-    It is one less than a multiple of 8, as vectors with one number more are fast to compute with.
+    The rank is one less than a multiple of 8, because vectors have one coordinate more and kernels work on eight.
 
     Examples
     --------
     >>> weights = np.full(1000, 300.0)
-    >>> [choice_rank(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 1.0, 10.0)]
+    >>> [rank_for_implicit(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 1.0, 10.0)]
     [0, 15, 31]
     """
     signal = _signal(weights, noise, budget)
     wanted = 5 * round(1.1 * signal**0.4) // 2 + 1
-    return 0 if signal < 7 else min(8 * -(-wanted // 8), _LARGEST_RANK) - 1
+    suitable = 0 if signal < 7 else min(8 * -(-wanted // 8), _LARGEST_RANK) - 1
+    return min(suitable, len(weights))
 
 
 def _signal(weights: Doubles, noise: float, budget: Budget) -> float:
-    """Weight of the item that a typical rating is about, in the noise of a release of bound 1 that costs everything."""
+    """Weight of a typical rating's item, in units of the noise of a release of sensitivity 1 at the whole budget."""
     squares = np.sum(weights**2) - len(weights) * noise**2
     return budget.mu * max(float(squares), 0.0) / max(float(np.maximum(weights, 0.0).sum()), 1e-9)

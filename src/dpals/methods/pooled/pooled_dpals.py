@@ -1,6 +1,5 @@
-"""Our own method: pooled Gram matrices, one clip per user, many small steps whose evidence adds up."""
+"""PooledDPALS: its parameters, and the choice between ratings and implicit feedback."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,58 +9,29 @@ from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.base.parameters import check_arguments
-from dpals.methods.pooled.budget import CONSTRAINTS, StepCosts, first_shares, rises_above, split_rest, suitable_rank
-from dpals.methods.pooled.implicit import ChoiceSettings, train_choices
-from dpals.methods.pooled.releases import (
-    Catalogue,
-    release_catalogue,
-    release_features,
-    release_step,
-    release_weights,
-)
-from dpals.methods.shared.means import half_range, release_mean
+from dpals.methods.pooled.budget import CONSTRAINTS, Settings, Shares
+from dpals.methods.pooled.implicit import fit_implicit
+from dpals.methods.pooled.ratings import RatingScales, fit_ratings
 from dpals.model.factor_model import FactorModel
-from dpals.private.pooled import Participants
-from dpals.private.user_vectors import LeastSquaresProblem
-from dpals.public.evidence import Evidence
-from dpals.public.pooled import add_moments, bias_guesses
 from dpals.release.mechanism import Mechanism
 
-Doubles = NDArray[np.float64]
-
-_START = 0.045  # root mean square of the first factors, as a share of half the rating range
-_CONSTANT = 1.6  # the coordinate beside a user's vector that learns biases
-_MORE_WEIGHT = 0.15  # share of the rest that goes to weights of items where there is nothing but biases to learn
-_STEPS = {"ratings": 10, "choices": 4}
-_WEIGHT_EXPONENT = {"ratings": 0.3, "choices": 0.15}
-
-
-@dataclass(eq=False)
-class Progress:
-    """The model in training, and the evidence behind it. Everything in it is public."""
-
-    mean: float
-    factors: Doubles
-    biases: Doubles
-    about_factors: Evidence
-    about_biases: Evidence
-    prior: Doubles
-    features: Doubles
+_STEPS = {"ratings": 10, "implicit feedback": 4}
+_WEIGHT_EXPONENT = {"ratings": 0.3, "implicit feedback": 0.15}
 
 
 class PooledDPALS(PrivateEstimator):
-    """Private matrix completion in which items share what their own data could not pay for.
+    """Private matrix completion in which items share statistics that none of them could pay for alone.
 
-    Users fit their vectors to their own ratings, and each adds to every item residual times vector, with weights
-    that favour rare items and one clip of the whole contribution. Every item's Gram matrix is taken as its
-    released weight times one matrix that all items share, so that nearly all of the budget goes to the right-hand
-    sides. Before that, some rounds tell what kind of people rate each item, whatever they think of it: items that
+    Users fit their vectors to their own ratings. For each item they rated, they contribute residual times vector, with
+    weights that favour rare items and one clip of the whole contribution. Every item's Gram matrix is taken to be its
+    released weight times one matrix that all items share, so nearly all of the budget goes to the right-hand sides.
+    Before that, a few rounds release which items occur together in users' histories, whatever the ratings: items that
     the same people rate tend to be liked by the same people. Releases add up: item factors and biases are the best
-    guess from all that was released, given how much noise it carries. Little budget or little data gives a model
-    close to users' means, never a wild one.
+    estimate from everything released so far, given its noise. Little budget or little data gives a model close to
+    users' means, never a wild one.
 
-    For implicit feedback the model is of the log odds that a user has an item, and a user's vector the most likely
-    one. What is summed for an item are then the vectors of the people who have it. Little budget gives popularity.
+    For implicit feedback the model predicts the log odds that a user has an item, and a user's vector is the most
+    likely one. The sums for an item are then over the vectors of the users who have it. Little budget gives popularity.
 
     Parameters
     ----------
@@ -78,7 +48,7 @@ class PooledDPALS(PrivateEstimator):
         a: a rating's weight is in proportion to the popularity of its item to the power -a. By default 0.3 for
         ratings and 0.15 for implicit feedback.
     clip
-        Largest contribution of a user, in units of what a typical user has to contribution.
+        Largest contribution of a user, in units of what a typical user contributes.
     noise_scale, taste_scale, bias_scale
         For ratings: what is expected before looking, as standard deviations in units of half the rating range, of
         a rating around its prediction, of what tastes explain, and of item biases.
@@ -177,132 +147,44 @@ class PooledDPALS(PrivateEstimator):
         check_arguments(self, CONSTRAINTS)
         if self.rank is not None and self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
-        if self.mean_share + self.weight_share >= 1 or self.company_share + self.bias_share >= 1:
+        shares = self._shares()
+        if shares.first + shares.weights >= 1 or shares.cooccurrence + shares.biases >= 1:
             raise ValueError(
                 "mean_share and weight_share, and company_share and bias_share, must each leave something of the budget"
             )
 
     def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
-        kind = "choices" if ratings.is_implicit else "ratings"
+        kind = "implicit feedback" if ratings.is_implicit else "ratings"
         self.steps_ = _STEPS[kind] if self.steps is None else self.steps
         self.weight_exponent_ = _WEIGHT_EXPONENT[kind] if self.weight_exponent is None else self.weight_exponent
-        return self._fit_choices(ratings, mechanism) if ratings.is_implicit else self._fit_ratings(ratings, mechanism)
-
-    def _fit_choices(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
-        settings = ChoiceSettings(
-            rank=self.rank,
-            steps=self.steps_,
-            growth=self.growth,
-            weight_exponent=self.weight_exponent_,
-            clip=self.clip,
-            activity_share=self.mean_share,
-            weight_share=self.weight_share,
-            company_share=self.company_share,
-            gram_share=self.gram_share,
-            seed=self.seed,
-        )
-        model, weights = train_choices(ratings, settings, mechanism, self._after_step)
+        settings = Settings(self.rank, self.steps_, self.weight_exponent_, self.clip, self._shares(), self.seed)
+        if ratings.is_implicit:
+            model, weights = fit_implicit(ratings, settings, mechanism, self._after_step)
+            learned, otherwise = "popularity", "All users are recommended the same items, in any order."
+        else:
+            scales = RatingScales(self.noise_scale, self.taste_scale, self.bias_scale, self.user_bias_ridge)
+            model, weights = fit_ratings(ratings, settings, scales, mechanism, self._after_step)
+            learned = "biases"
+            otherwise = "Predictions are users' own means, drawn a little toward the global mean."
         self.rank_ = model.rank
-        self.report_ = _report(
-            model.rank, weights, "popularity", "All users are recommended the same items, in any order."
-        )
+        self.report_ = _report(model.rank, weights, learned, otherwise)
         return model
 
-    def _fit_ratings(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
-        mean_cost, *weight_costs, rest = mechanism.budget.split(*first_shares(self.mean_share, self.weight_share))
-        mean = release_mean(mechanism, ratings, mean_cost)
-        known, people = release_catalogue(ratings, self.weight_exponent_, mechanism, weight_costs)
-        n_items, rank = ratings.n_items, self.rank
-        if rank is None:
-            rank = min(suitable_rank(known.weights, known.weight_noise, mechanism.budget), n_items)
-        if rank == 0:
-            more, rest = int(_MORE_WEIGHT * rest), rest - int(_MORE_WEIGHT * rest)
-            known = release_weights(people, known, mechanism, more)
-        # Without weights nothing counts as evidence, and the model stays at users' means.
-        weights = np.maximum(known.weights, 0.0) * rises_above(known.weights, known.weight_noise)
-        costs = split_rest(rest, rank, self.steps_, self.growth, self.company_share, self.bias_share, self.gram_share)
-
-        features, _ = release_features(people, weights, -(-3 * rank // 2), self.seed, mechanism, costs.company)
-        scale = half_range(ratings)
-        progress = Progress(
-            mean=mean,
-            factors=np.zeros((n_items, 0)),
-            biases=np.zeros(n_items),
-            about_factors=Evidence.none(weights, 0),
-            about_biases=Evidence.none(weights, 1),
-            prior=np.zeros((0, 0)),
-            features=features,
-        )
-        self._step(people, known, progress, mechanism, costs.biases, "biases alone")
-        progress.factors = _START * scale * features[:, :rank]
-        progress.about_factors = Evidence.none(weights, rank)
-        progress.prior = np.eye(rank) * (self.taste_scale * scale) ** 2 / max(rank, 1)
-        for number, cost in enumerate(costs.steps, 1):
-            if number <= self.settling * self.steps_:
-                progress.about_factors.fade(self.fading)
-            self._step(people, known, progress, mechanism, cost, f"step {number}")
-            self._after_step(number, self.steps_, self._model(ratings, progress))
-        self.rank_ = rank
-        self.report_ = _report(
-            rank, weights, "biases", "Predictions are users' own means, drawn a little toward the global mean."
-        )
-        return self._model(ratings, progress)
-
-    def _step(
-        self,
-        people: Participants,
-        known: Catalogue,
-        progress: Progress,
-        mechanism: Mechanism,
-        cost: StepCosts,
-        name: str,
-    ) -> None:
-        """Release residual times vector for every item, and learn from it."""
-        rank = progress.factors.shape[1]
-        problem = self._model(people.ratings, progress).user_problem()
-        assert isinstance(problem, LeastSquaresProblem)
-        scale = self.clip * self.noise_scale * half_range(people.ratings)
-        sums = release_step(people, problem, rank, _CONSTANT, scale, known.breadth, mechanism, cost, name)
-        moments, pooled, noise = sums.moments, sums.pooled, sums.noise
-        self._learn_biases(progress, known, moments[:, rank], pooled.scale * _CONSTANT, noise, people.ratings)
-        if rank:
-            add_moments(progress.about_factors, moments[:, :rank], progress.factors, pooled, noise, self.caution)
-            basis = pooled.whitening()
-            progress.factors = progress.about_factors.posterior(progress.prior, progress.features) @ basis
-            progress.about_factors.turn(basis)
-            progress.prior = basis @ progress.prior @ basis
-
-    def _learn_biases(
-        self,
-        progress: Progress,
-        known: Catalogue,
-        moments: Doubles,
-        response: float,
-        noise: float,
-        ratings: Ratings,
-    ) -> None:
-        variance = (self.bias_scale * half_range(ratings)) ** 2
-        evidence = progress.about_biases
-        observed = moments + evidence.weights * response * progress.biases
-        evidence.add(observed[:, None], np.array([[response]]), noise)
-        progress.biases = bias_guesses(evidence, known.popularity, variance, known.weight_noise)
-
-    def _model(self, ratings: Ratings, progress: Progress) -> FactorModel:
-        return FactorModel(
-            items=ratings.items,
-            item_factors=progress.factors.astype(np.float32),
-            item_biases=progress.biases.astype(np.float32),
-            global_mean=progress.mean,
-            user_ridge=(self.noise_scale * half_range(ratings)) ** 2,
-            user_bias_ridge=self.user_bias_ridge,
-            rating_range=ratings.rating_range,
+    def _shares(self) -> Shares:
+        return Shares(
+            first=self.mean_share,
+            weights=self.weight_share,
+            cooccurrence=self.company_share,
+            biases=self.bias_share,
+            gram=self.gram_share,
         )
 
 
-def _report(rank: int, weights: Doubles, simplest: str, otherwise: str) -> str:
+def _report(rank: int, weights: NDArray[np.float64], learned: str, otherwise: str) -> str:
+    """What was learned; or, where all weights are 0, that nothing was and what the model does instead."""
     if not weights.any():
         return (
             f"Nothing could be learned about items: at this epsilon the noise hides which items users have. {otherwise}"
         )
     factors = f"{rank} factor{'' if rank == 1 else 's'}"
-    return f"Learned {simplest} and {factors}; {np.mean(weights > 0):.0%} of the items have weight to learn from."
+    return f"Learned {learned} and {factors}; {np.mean(weights > 0):.0%} of the items have weight to learn from."

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpals.kernels.tiles import add_product, add_to_panel, add_weighted_rows, padded, solve_positive
+from dpals.kernels.small_matrices import add_product, add_to_panel, add_weighted_rows, padded, solve_positive
 
 TYPES = [np.float32, np.float64]
 WIDTHS = [8, 16, 24, 32, 40, 64, 72]

@@ -1,9 +1,9 @@
-"""Products of tall, thin blocks of rows, tile by tile in the vector registers of the processor.
+"""Products and Cholesky solutions of small matrices, tile by tile in the vector registers of the processor.
 
 BLAS packs and splits matrices before it multiplies them, which for the small matrices of factor models takes
-longer than the product. Here the rows are multiplied as they lie: a tile of the result stays in registers
-while the rows stream past. The tiles are written as LLVM vectors of 32 bytes, from which LLVM makes whatever
-the processor has.
+longer than the product. Here the rows are multiplied in place: a tile of the result stays in registers while the
+rows stream past. The tiles are written as LLVM vectors of 32 bytes, which LLVM maps to the vector instructions of
+the processor.
 
 Every sum has a fixed order, a fixed number of lanes, and products that are added in one step, with one rounding. So
 the bits are the same on every processor: what users contribute may be computed on machines of different types.

@@ -1,0 +1,69 @@
+"""How the budget is divided, and which rank suits it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpals
+from dpals.methods.pooled.budget import GROWTH, Shares, rank_for_implicit, rank_for_ratings, rises_above
+
+SHARES = Shares(first=0.005, weights=0.1, cooccurrence=0.25, biases=0.04, gram=0.03)
+RANKS = (rank_for_ratings, rank_for_implicit)
+share = st.floats(0.001, 0.49)
+
+
+def costs_of(step):
+    return step.moments + step.gram + step.covariance
+
+
+@given(shares=st.builds(Shares, share, share, share, share, share), rank=st.integers(0, 40), steps=st.integers(1, 60))
+def test_costs_are_whole_and_add_up_to_no_more_than_there_is(shares, rank, steps):
+    rest = 10**15
+    costs = shares.training(rest, rank, steps)
+    parts = [*costs.cooccurrence, costs.biases, *costs.steps]
+    total = sum(costs_of(part) for part in parts)
+    assert rest * (1 - 1e-8) < total <= rest
+    assert all(type(part.moments) is int and costs_of(part) > 0 for part in parts)
+    assert sum(shares.before_training()) == pytest.approx(1)
+
+
+def test_shares_are_of_what_they_say():
+    rest = 10**15
+    costs = SHARES.training(rest, rank=8, steps=10)
+    assert sum(map(costs_of, costs.cooccurrence)) == pytest.approx(0.25 * rest)
+    assert costs_of(costs.biases) == pytest.approx(0.04 * rest)
+    assert costs.biases.covariance == 0, "vectors without factors have no covariance"
+    for step in costs.steps:
+        assert (step.gram + step.covariance) / costs_of(step) == pytest.approx(0.03)
+    rising = np.array([costs_of(step) for step in costs.steps])
+    np.testing.assert_allclose(rising[1:] / rising[:-1], GROWTH)
+
+
+def test_without_factors_the_steps_get_what_cooccurrence_would_have_cost():
+    rest = 10**15
+    costs = SHARES.training(rest, rank=0, steps=3)
+    assert costs.cooccurrence == ()
+    assert sum(map(costs_of, costs.steps)) == pytest.approx(0.96 * rest)
+    assert all(step.covariance == 0 for step in costs.steps)
+
+
+def test_noise_alone_hardly_ever_rises_above_itself():
+    rng = np.random.default_rng(0)
+    found = [rises_above(rng.normal(0, 3.0, 200), noise=3.0) for _ in range(2000)]
+    assert np.mean(found) < 0.01
+    assert rises_above(rng.normal(0, 3.0, 200) + 3.0, noise=3.0)
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_more_budget_never_lowers_the_rank_and_noise_has_none(rank):
+    weights = np.geomspace(2000, 2, 500)
+    ranks = [rank(weights, 10.0, dpals.Budget(epsilon, 1e-5)) for epsilon in (0.01, 0.1, 1, 10, 100)]
+    assert ranks == sorted(ranks)
+    assert ranks[0] == 0 < ranks[-1] <= 32
+    assert rank(np.zeros(500), 10.0, dpals.Budget(100.0, 1e-5)) == 0
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_the_rank_is_at_most_the_number_of_items(rank):
+    assert rank(np.full(3, 1e6), 1.0, dpals.Budget(10.0, 1e-5)) == 3

@@ -1,0 +1,80 @@
+"""The training for ratings: what it recovers with much budget, and how a round goes."""
+
+import numpy as np
+import pytest
+
+import dpals
+from dpals.methods.pooled.budget import Settings, Shares
+from dpals.methods.pooled.ratings import FADING, SETTLING, RatingScales, fit_ratings
+from dpals.model.factor_model import FactorModel
+from dpals.public.evidence import Evidence
+from dpals.release.mechanism import Mechanism
+
+N_USERS, N_ITEMS = 1500, 40
+SHARES = Shares(first=0.005, weights=0.1, cooccurrence=0.25, biases=0.04, gram=0.03)
+SCALES = RatingScales(noise=0.33, taste=0.1, bias=0.25, user_bias_ridge=3.0)
+BIASES = np.linspace(-1, 1, N_ITEMS)
+TASTES = np.where(np.arange(N_ITEMS) % 2, 1.0, -1.0)
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    """3 + item bias + user's taste times the item's, without noise, and biases beside the order of popularity."""
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(rng.random((N_USERS, N_ITEMS)) < rng.uniform(0.2, 0.8, N_ITEMS))
+    taste = rng.normal(0, 0.5, N_USERS)
+    values = np.clip(3 + BIASES[items] + taste[users] * TASTES[items], 0, 6)
+    return dpals.Ratings.from_arrays(users, items, values, rating_range=(0, 6), catalogue=range(N_ITEMS))
+
+
+def fitted(ratings, rank, steps, epsilon=1e4, after_step=lambda *_: None):
+    settings = Settings(rank, steps, weight_exponent=0.3, clip=0.5, shares=SHARES, seed=0)
+    return fit_ratings(ratings, settings, SCALES, Mechanism(dpals.Budget(epsilon, 1e-5), insecure_seed=1), after_step)
+
+
+def test_without_factors_the_biases_are_those_of_the_items(ratings):
+    model, weights = fitted(ratings, rank=0, steps=4)
+    assert model.rank == 0
+    assert (weights > 0).all()
+    assert np.corrcoef(model.item_biases, BIASES)[0, 1] > 0.99
+    assert np.polyfit(BIASES, model.item_biases, 1)[0] == pytest.approx(1, abs=0.1)
+
+
+def test_a_factor_is_the_taste_that_divides_the_items(ratings):
+    model, _ = fitted(ratings, rank=1, steps=6)
+    assert abs(np.corrcoef(model.item_factors[:, 0], TASTES)[0, 1]) > 0.98
+    assert np.corrcoef(model.item_biases, BIASES)[0, 1] > 0.98
+    users, items = ratings.users[ratings.rows], ratings.items[ratings.indices]
+    errors = model.predict(ratings, users, items) - ratings.values
+    plain, _ = fitted(ratings, rank=0, steps=4)
+    assert np.std(errors) < 0.5 * np.std(plain.predict(ratings, users, items) - ratings.values)
+
+
+def test_where_noise_hides_the_items_there_are_no_biases(ratings):
+    model, weights = fitted(ratings, rank=2, steps=2, epsilon=1e-4)
+    assert not weights.any()
+    assert not model.item_biases.any()
+    assert not model.item_factors.any()
+
+
+def test_a_model_is_made_only_for_who_asks_for_it(ratings, monkeypatch):
+    made, check = [], FactorModel.__post_init__
+    monkeypatch.setattr(FactorModel, "__post_init__", lambda model: (made.append(1), check(model))[1])
+    fitted(ratings, rank=1, steps=3)
+    assert len(made) == 1, "the result"
+    seen = []
+
+    def after_step(number, total, make):
+        seen.append((number, total, make()))
+
+    model, _ = fitted(ratings, rank=1, steps=3, after_step=after_step)
+    assert [entry[:2] for entry in seen] == [(1, 3), (2, 3), (3, 3)]
+    assert np.array_equal(seen[-1][2].item_factors, model.item_factors)
+    assert not np.array_equal(seen[0][2].item_factors, model.item_factors)
+
+
+def test_early_evidence_about_factors_fades(ratings, monkeypatch):
+    faded = []
+    monkeypatch.setattr(Evidence, "fade", lambda evidence, keep: faded.append((evidence.information.shape[1], keep)))
+    fitted(ratings, rank=1, steps=5)
+    assert faded == [(1, FADING)] * int(SETTLING * 5)
