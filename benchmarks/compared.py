@@ -15,7 +15,8 @@ import time
 
 import dpals
 from dpals.experiments.experiment import Scale
-from dpals.experiments.settings import NOT_PRIVATE, make, settings_for
+from dpals.experiments.settings import make, settings_for
+from dpals.methods.base.registry import NOT_PRIVATE
 from dpals.experiments.tasks import SIMULATED, load_split
 from dpals.experiments.tradeoffs import LEVELS, PRIVATE
 
