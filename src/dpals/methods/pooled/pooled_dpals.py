@@ -9,8 +9,17 @@ from numpy.typing import NDArray
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator
-from dpals.methods.base.parameters import check_arguments
-from dpals.methods.pooled.budget import CONSTRAINTS, StepCosts, first_shares, rises_above, split_rest, suitable_rank
+from dpals.methods.base.parameters import POSITIVE, SHARE, WHOLE, Within, attribute, parameter
+from dpals.methods.pooled.budget import (
+    BIAS_SHARE,
+    FIRST_SHARE,
+    STEP_GROWTH,
+    StepCosts,
+    first_shares,
+    rises_above,
+    split_rest,
+    suitable_rank,
+)
 from dpals.methods.pooled.implicit import ChoiceSettings, train_choices
 from dpals.methods.pooled.releases import (
     Catalogue,
@@ -32,6 +41,9 @@ Doubles = NDArray[np.float64]
 _START = 0.045  # root mean square of the first factors, as a share of half the rating range
 _CONSTANT = 1.6  # the coordinate beside a user's vector that learns biases
 _MORE_WEIGHT = 0.15  # share of the rest that goes to weights of items where there is nothing but biases to learn
+_DAMPING = 0.3  # where a step lies between Newton's method (0, unstable) and expectation maximisation (1, slow)
+_BURN_IN = 0.4  # share of the steps, the first ones, in which users' vectors still change a lot
+_DECAY = 0.5  # what evidence about factors is multiplied by before each of these steps
 _STEPS = {"ratings": 10, "choices": 4}
 _WEIGHT_EXPONENT = {"ratings": 0.3, "choices": 0.15}
 
@@ -63,45 +75,6 @@ class PooledDPALS(PrivateEstimator):
     For implicit feedback the model is of the log odds that a user has an item, and a user's vector the most likely
     one. What is summed for an item are then the vectors of the people who have it. Little budget gives popularity.
 
-    Parameters
-    ----------
-    epsilon, delta
-        The privacy budget.
-    rank
-        Length of the vectors. By default it is chosen from the released weights of the items, after the budget:
-        `get_params` then shows the choice. 0 is a model of biases alone, or of popularity.
-    steps
-        Number of releases of right-hand sides: by default 10 for ratings and 4 for implicit feedback.
-    growth
-        Each step may cost so many times what the one before cost: early ones only need to find the direction.
-    weight_exponent
-        a: a rating's weight is in proportion to the popularity of its item to the power -a. By default 0.3 for
-        ratings and 0.15 for implicit feedback.
-    clip
-        Largest contribution of a user, in units of what a typical user has to contribution.
-    noise_scale, taste_scale, bias_scale
-        For ratings: what is expected before looking, as standard deviations in units of half the rating range, of
-        a rating around its prediction, of what tastes explain, and of item biases.
-    user_bias_ridge
-        For ratings: how many ratings' worth of evidence a user's own bias starts with.
-    caution
-        For ratings: where a step lies between Newton's method (0, unstable) and expectation maximisation (1, slow).
-    fading, settling
-        For ratings: in the first `settling` of the steps the evidence about factors is multiplied by `fading`
-        before each step, because users' vectors still change a lot.
-    mean_share, weight_share
-        Shares of the budget for the global mean, or the numbers of items that users have in implicit feedback, and
-        for the items' popularity and weights.
-    company_share, bias_share
-        Shares of the rest for who rates what with whom, and for a first round of biases of ratings. The steps get
-        what is left.
-    gram_share
-        Share of each step for what all items share.
-    seed
-        Chooses where factors start. It is public.
-    insecure_seed
-        Repeatable noise, for tests and simulated data: the model is then not private and says so.
-
     Examples
     --------
     >>> import dpals
@@ -112,58 +85,53 @@ class PooledDPALS(PrivateEstimator):
     """
 
     adaptive_costs = True
-    rank_: int
-    steps_: int
-    weight_exponent_: float
-    report_: str
-    """What could be learned at this budget, in words. It comes from released numbers and is public."""
-
-    def __init__(
-        self,
-        epsilon: float | None = 1.0,
-        delta: float = 1e-5,
-        *,
-        rank: int | None = None,
-        steps: int | None = None,
-        growth: float = 1.15,
-        weight_exponent: float | None = None,
-        clip: float = 0.5,
-        noise_scale: float = 0.33,
-        taste_scale: float = 0.1,
-        bias_scale: float = 0.25,
-        user_bias_ridge: float = 3.0,
-        caution: float = 0.3,
-        fading: float = 0.5,
-        settling: float = 0.4,
-        mean_share: float = 0.005,
-        weight_share: float = 0.1,
-        bias_share: float = 0.04,
-        company_share: float = 0.25,
-        gram_share: float = 0.03,
-        seed: int = 0,
-        insecure_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rank = rank
-        self.steps = steps
-        self.growth = growth
-        self.weight_exponent = weight_exponent
-        self.clip = clip
-        self.noise_scale = noise_scale
-        self.taste_scale = taste_scale
-        self.bias_scale = bias_scale
-        self.user_bias_ridge = user_bias_ridge
-        self.caution = caution
-        self.fading = fading
-        self.settling = settling
-        self.mean_share = mean_share
-        self.weight_share = weight_share
-        self.bias_share = bias_share
-        self.company_share = company_share
-        self.gram_share = gram_share
-        self.seed = seed
-        self.insecure_seed = insecure_seed
+    rank: int | None = parameter(
+        "Length of the vectors. By default it is chosen from the released weights of the items, after the budget: "
+        "`get_params` then shows the choice. 0 is a model of biases alone, or of popularity.",
+        Within(low=0, closed=True, whole=True, optional=True),
+        default=None,
+    )
+    steps: int | None = parameter(
+        "Number of releases of right-hand sides: by default 10 for ratings and 4 for implicit feedback.",
+        Within(low=1, closed=True, whole=True, optional=True),
+        default=None,
+    )
+    weight_exponent: float | None = parameter(
+        "a: a rating's weight is in proportion to the popularity of its item to the power -a. By default 0.3 for "
+        "ratings and 0.15 for implicit feedback.",
+        Within(closed=True, optional=True),
+        default=None,
+    )
+    clip: float = parameter(
+        "Largest contribution of a user, in units of what a typical user has to contribute.", POSITIVE, default=0.5
+    )
+    noise_scale: float = parameter(
+        "For ratings: standard deviation, before looking, of a rating around its prediction. As for the next two, its "
+        "unit is half the rating range.",
+        POSITIVE,
+        default=0.33,
+    )
+    taste_scale: float = parameter(
+        "For ratings: standard deviation, before looking, of what tastes explain.", POSITIVE, default=0.1
+    )
+    bias_scale: float = parameter(
+        "For ratings: standard deviation, before looking, of item biases.", POSITIVE, default=0.25
+    )
+    user_bias_ridge: float = parameter(
+        "For ratings: how many ratings' worth of evidence a user's own bias starts with.", POSITIVE, default=3.0
+    )
+    weight_share: float = parameter("Share of the budget for the items' popularity and weights.", SHARE, default=0.1)
+    cooccurrence_share: float = parameter(
+        "Share of the rest for who rates what with whom. The steps get what is left.", SHARE, default=0.25
+    )
+    gram_share: float = parameter("Share of each step for what all items share.", SHARE, default=0.03)
+    seed: int = parameter("Chooses where factors start. It is public.", WHOLE, default=0)
+    rank_: int = attribute()
+    steps_: int = attribute()
+    weight_exponent_: float = attribute()
+    report_: str = attribute(
+        "What could be learned at this budget, in words. It comes from released numbers and is public."
+    )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments; after `fit` with what was chosen in place of None."""
@@ -174,13 +142,10 @@ class PooledDPALS(PrivateEstimator):
         return parameters
 
     def _check(self, ratings: Ratings) -> None:
-        check_arguments(self, CONSTRAINTS)
         if self.rank is not None and self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
-        if self.mean_share + self.weight_share >= 1 or self.company_share + self.bias_share >= 1:
-            raise ValueError(
-                "mean_share and weight_share, and company_share and bias_share, must each leave something of the budget"
-            )
+        if FIRST_SHARE + self.weight_share >= 1 or self.cooccurrence_share + BIAS_SHARE >= 1:
+            raise ValueError("weight_share and cooccurrence_share must each leave something of the budget")
 
     def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
         kind = "choices" if ratings.is_implicit else "ratings"
@@ -192,12 +157,12 @@ class PooledDPALS(PrivateEstimator):
         settings = ChoiceSettings(
             rank=self.rank,
             steps=self.steps_,
-            growth=self.growth,
+            growth=STEP_GROWTH,
             weight_exponent=self.weight_exponent_,
             clip=self.clip,
-            activity_share=self.mean_share,
+            activity_share=FIRST_SHARE,
             weight_share=self.weight_share,
-            company_share=self.company_share,
+            company_share=self.cooccurrence_share,
             gram_share=self.gram_share,
             seed=self.seed,
         )
@@ -209,7 +174,7 @@ class PooledDPALS(PrivateEstimator):
         return model
 
     def _fit_ratings(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
-        mean_cost, *weight_costs, rest = mechanism.budget.split(*first_shares(self.mean_share, self.weight_share))
+        mean_cost, *weight_costs, rest = mechanism.budget.split(*first_shares(FIRST_SHARE, self.weight_share))
         mean = release_mean(mechanism, ratings, mean_cost)
         known, people = release_catalogue(ratings, self.weight_exponent_, mechanism, weight_costs)
         n_items, rank = ratings.n_items, self.rank
@@ -220,7 +185,7 @@ class PooledDPALS(PrivateEstimator):
             known = release_weights(people, known, mechanism, more)
         # Without weights nothing counts as evidence, and the model stays at users' means.
         weights = np.maximum(known.weights, 0.0) * rises_above(known.weights, known.weight_noise)
-        costs = split_rest(rest, rank, self.steps_, self.growth, self.company_share, self.bias_share, self.gram_share)
+        costs = split_rest(rest, rank, self.steps_, STEP_GROWTH, self.cooccurrence_share, BIAS_SHARE, self.gram_share)
 
         features, _ = release_features(people, weights, -(-3 * rank // 2), self.seed, mechanism, costs.company)
         scale = half_range(ratings)
@@ -238,8 +203,8 @@ class PooledDPALS(PrivateEstimator):
         progress.about_factors = Evidence.none(weights, rank)
         progress.prior = np.eye(rank) * (self.taste_scale * scale) ** 2 / max(rank, 1)
         for number, cost in enumerate(costs.steps, 1):
-            if number <= self.settling * self.steps_:
-                progress.about_factors.fade(self.fading)
+            if number <= _BURN_IN * self.steps_:
+                progress.about_factors.fade(_DECAY)
             self._step(people, known, progress, mechanism, cost, f"step {number}")
             self._after_step(number, self.steps_, self._model(ratings, progress))
         self.rank_ = rank
@@ -266,7 +231,7 @@ class PooledDPALS(PrivateEstimator):
         moments, pooled, noise = sums.moments, sums.pooled, sums.noise
         self._learn_biases(progress, known, moments[:, rank], pooled.scale * _CONSTANT, noise, people.ratings)
         if rank:
-            add_moments(progress.about_factors, moments[:, :rank], progress.factors, pooled, noise, self.caution)
+            add_moments(progress.about_factors, moments[:, :rank], progress.factors, pooled, noise, _DAMPING)
             basis = pooled.whitening()
             progress.factors = progress.about_factors.posterior(progress.prior, progress.features) @ basis
             progress.about_factors.turn(basis)
