@@ -147,7 +147,9 @@ class PrivateEstimator(Estimator):
         default=1.0,
         kw_only=False,
     )
-    delta: float = parameter("The delta of the guarantee. Choose it well below 1 over the number of users.", default=1e-5, kw_only=False)
+    delta: float = parameter(
+        "The delta of the guarantee. Choose it well below 1 over the number of users.", default=1e-5, kw_only=False
+    )
     insecure_seed: int | None = parameter(
         "Repeatable noise, for tests and simulated data: the model is then not private and says so.",
         default=None,

@@ -1,7 +1,7 @@
 """The method that trained a model and its arguments, as plain values that go to JSON, and back to an estimator."""
 
+import logging
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,8 @@ from dpals.methods.base.registry import METHODS
 
 if TYPE_CHECKING:
     from dpals.methods.base.estimator import Estimator
+
+logger = logging.getLogger(__name__)
 
 _RENAMED = {"PooledDPALS": {"company_share": "cooccurrence_share"}}
 """Arguments of earlier versions that have another name now."""
@@ -51,8 +53,8 @@ def settings_of(estimator: "Estimator") -> dict[str, Any] | None:
 def estimator_from(settings: Mapping[str, Any] | None) -> "Estimator":
     """An estimator with the settings that a model remembers, not fitted; InputError if that cannot be.
 
-    Models of earlier versions remember arguments that were renamed or became constants since. A constant that is another
-    now is warned of.
+    Models of earlier versions remember arguments that were renamed or became constants since; if a constant has
+    another value now, a warning is logged.
 
     Examples
     --------
@@ -68,7 +70,7 @@ def estimator_from(settings: Mapping[str, Any] | None) -> "Estimator":
         raise InputError(f"settings name a method and its arguments, and are not {settings!r}")
     name = settings.get("method")
     method = _method_named(name)
-    if method is None:
+    if method is None or not isinstance(name, str):
         raise InputError(f"{name!r} is no method of this version of dpals")
     arguments = _current(name, {argument: value for argument, value in settings.items() if argument != "method"})
     for argument, value in arguments.items():
@@ -89,10 +91,9 @@ def _current(method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     renamed, removed = _RENAMED.get(method, {}), _REMOVED.get(method, {})
     for argument in arguments.keys() & removed.keys():
         if arguments[argument] not in (removed[argument], [removed[argument]]):
-            warnings.warn(
-                f"{method} of this version of dpals has no argument {argument!r}: it is always {removed[argument]}, "
-                f"and not {arguments[argument]!r} as this model was trained with",
-                stacklevel=3,
+            logger.warning(
+                "%s of this version of dpals has no argument %r: it is always %s, and not %s as for this model",
+                *(method, argument, removed[argument], arguments[argument]),
             )
     return {renamed.get(name, name): value for name, value in arguments.items() if name not in removed}
 
