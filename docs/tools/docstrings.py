@@ -17,7 +17,7 @@ class Docstrings(griffe.Extension):
     """Tables between lines of = signs become Markdown tables; "low, high" become two parameters.
 
     The latter because griffe would give all names in one line the type and the default of the first. Methods declare
-    their parameters, and get a constructor and a part of their docstring when they are loaded: both are taken from there.
+    their parameters, and have their constructor and a part of their docstring only once they are loaded.
     """
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
@@ -40,13 +40,18 @@ def _take_parameters(cls: griffe.Class, docstring: griffe.Docstring) -> None:
     parameters = [
         griffe.Parameter(
             name,
-            annotation=None if found.annotation is found.empty else inspect.formatannotation(found.annotation),
+            annotation=None if found.annotation is found.empty else _type(found.annotation),
             kind=griffe.ParameterKind(found.kind.description),
             default=None if found.default is found.empty else repr(found.default),
         )
         for name, found in inspect.signature(method.__init__).parameters.items()
     ]
     cls.set_member("__init__", griffe.Function("__init__", parameters=griffe.Parameters(*parameters), returns="None"))
+
+
+def _type(annotation: Any) -> str:
+    """Without the modules that its parts are from."""
+    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", inspect.formatannotation(annotation))
 
 
 def _markdown(found: re.Match[str]) -> str:
