@@ -15,9 +15,10 @@ import time
 
 import dpals
 from dpals.experiments.experiment import Scale
-from dpals.experiments.settings import NOT_PRIVATE, make, settings_for
+from dpals.experiments.settings import make, settings_for
 from dpals.experiments.tasks import SIMULATED, load_split
 from dpals.experiments.tradeoffs import LEVELS, PRIVATE
+from dpals.methods.base.registry import NOT_PRIVATE
 
 SYSTEMS = (*PRIVATE["ratings"], *LEVELS["ratings"], "StagewiseALS")
 

@@ -6,6 +6,8 @@ The names below are the public interface. They are loaded on first use, so that 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dpals.methods.base.registry import METHODS
+
 if TYPE_CHECKING:
     from dpals import testing as testing
     from dpals.data import datasets as datasets
@@ -43,32 +45,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ALS": "dpals.methods.als",
-    "AdaDPALS": "dpals.methods.ada_dpals",
+    **{method.name: method.module for method in METHODS},
     "Budget": "dpals.release.accounting",
-    "DPALS": "dpals.methods.dpals",
-    "DPFrankWolfe": "dpals.methods.frank_wolfe",
-    "DPSGD": "dpals.methods.dp_sgd",
-    "DPSVD": "dpals.methods.dp_svd",
     "FactorModel": "dpals.model.factor_model",
-    "GlobalMean": "dpals.methods.means",
     "InputError": "dpals.errors",
-    "ItemMean": "dpals.methods.means",
     "Ledger": "dpals.ledger.ledger",
     "LedgerDamaged": "dpals.ledger.hash_chain",
     "Options": "dpals.methods.base.options",
-    "PooledDPALS": "dpals.methods.pooled.pooled_dpals",
-    "Popularity": "dpals.methods.popularity",
     "PrivacyBudgetExceeded": "dpals.release.accounting",
-    "PrivateBiases": "dpals.methods.biases",
-    "PrivateSearch": "dpals.methods.private_search",
     "Ratings": "dpals.data.ratings",
-    "SGLD": "dpals.methods.sgld",
-    "StagewiseALS": "dpals.methods.stagewise_als",
     "Statement": "dpals.statement.record",
     "Step": "dpals.methods.base.options",
-    "TraceNorm": "dpals.methods.trace_norm",
-    "UserMean": "dpals.methods.means",
     "accounting": "dpals.release.accounting",
     "datasets": "dpals.data.datasets",
     "load": "dpals.model.factor_model",

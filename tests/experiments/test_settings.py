@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import dpals
-from dpals.experiments.settings import _ALL, NOT_PRIVATE, make, settings_for
+from dpals.experiments.settings import _ALL, make, settings_for
+from dpals.methods.base.registry import NOT_PRIVATE
 
 
 def test_an_epsilon_that_was_not_tuned_has_the_settings_of_the_nearest():
@@ -35,5 +36,5 @@ def test_all_settings_are_arguments_that_the_method_takes(task, method):
     )
     for epsilon in (1.0, 5.0, 10.0, 20.0):
         estimator = make(method, epsilon, 1, settings_for(task.removesuffix(", small"), method, epsilon))
-        estimator._check(ratings)
+        estimator.check(ratings)
         assert (method in NOT_PRIVATE) or estimator.get_params()["epsilon"] == epsilon

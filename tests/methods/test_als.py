@@ -209,25 +209,6 @@ def test_the_seed_decides_and_repeats():
     assert not np.array_equal(first, other)
 
 
-def test_parameters_follow_scikit_learn():
-    model = dpals.ALS(7, 3, ridge=2.0, biases=False)
-    assert type(model)(**model.get_params()).get_params() == model.get_params()
-    assert model.set_params(rank=4, seed=9) is model
-    assert (model.rank, model.seed, model.steps) == (4, 9, 3)
-    with pytest.raises(ValueError, match="no parameter 'sigma'"):
-        model.set_params(sigma=1)
-
-
-@pytest.mark.parametrize("implicit", [False, True])
-def test_a_saved_model_predicts_the_same(tmp_path, implicit):
-    ratings = small_ratings(6, implicit=implicit)
-    model = dpals.ALS(rank=3, steps=2).fit(ratings)
-    model.save(tmp_path / "model")
-    loaded = dpals.load(tmp_path / "model")
-    assert loaded.privacy is None
-    assert np.array_equal(all_predictions(loaded, ratings), all_predictions(model, ratings))
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not GET_ML1M.exists(), reason="the script that fetches MovieLens 1M is not part of the repository")
 def test_movielens_1m():

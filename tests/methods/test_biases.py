@@ -128,13 +128,3 @@ def test_spends_are_recorded_under_the_name_of_the_data(split):
     with pytest.raises(dpals.PrivacyBudgetExceeded):
         dpals.PrivateBiases(1.4, 1e-5).fit(split[0], ledger=ledger, dataset="films")
     assert ledger.spent("films") <= ledger.allowance("films")
-
-
-def test_parameters_follow_scikit_learn():
-    model = dpals.PrivateBiases(2.0, 1e-6, steps=3)
-    assert type(model)(**model.get_params()).get_params() == model.get_params()
-    assert model.set_params(epsilon=3.0) is model
-    assert model.epsilon == 3.0
-    assert repr(model).startswith("PrivateBiases(epsilon=3.0, delta=1e-06, steps=3")
-    with pytest.raises(ValueError, match="no parameter 'sigma'"):
-        model.set_params(sigma=1)

@@ -403,31 +403,6 @@ def test_the_insecure_seed_repeats_and_says_so(method):
     assert fresh.privacy.is_private
 
 
-@pytest.mark.parametrize("method", BOTH)
-def test_a_saved_model_predicts_the_same_and_keeps_its_statement(tmp_path, method):
-    ratings = full_ratings(2)
-    model = method(2.0, 1e-5, rank=2).fit(ratings)
-    model.save(tmp_path / "model")
-    loaded = dpals.load(tmp_path / "model")
-    assert loaded.privacy == model.privacy
-    assert np.array_equal(all_predictions(loaded, ratings), all_predictions(model, ratings))
-
-
-@pytest.mark.parametrize("method", BOTH)
-def test_parameters_follow_scikit_learn(method):
-    model = method(2.0, 1e-6, rank=3, frequent_fraction=0.3)
-    assert type(model)(**model.get_params()).get_params() == model.get_params()
-    assert model.set_params(epsilon=3.0, row_clip=0.5) is model
-    assert (model.epsilon, model.row_clip, model.rank) == (3.0, 0.5, 3)
-    with pytest.raises(ValueError, match="no parameter 'sigma'"):
-        model.set_params(sigma=1)
-
-
-def test_the_exponent_of_the_weights_is_a_parameter():
-    assert dpals.AdaDPALS(weight_exponent=0.4).get_params()["weight_exponent"] == 0.4
-    assert "weight_exponent" not in dpals.DPALS().get_params()
-
-
 # --- Mistakes cost nothing.
 
 WRONG = [

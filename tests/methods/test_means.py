@@ -37,22 +37,3 @@ def test_item_means_are_those_of_ratings_weighted_alike_for_each_user(ratings):
     means = sums / np.bincount(ratings.indices, weights, ratings.n_items)
     model = dpals.ItemMean(500.0, residual_bound=2.0, insecure_seed=1).fit(ratings)
     np.testing.assert_allclose(model.model_.global_mean + model.model_.item_biases, means, atol=0.05)
-
-
-def test_popularity_is_the_sum_of_the_users_weights(ratings):
-    from dpals.evaluation.splits import liked
-
-    chosen = liked(ratings)
-    weights = 1 / np.sqrt(np.diff(chosen.indptr))[chosen.rows]
-    sums = np.bincount(chosen.indices, weights, chosen.n_items)
-    model = dpals.Popularity(1e3, insecure_seed=1).fit(chosen)
-    np.testing.assert_allclose(model.model_.item_biases, sums, atol=0.5)
-    best = model.recommend(chosen, k=3, exclude_seen=False)[0]
-    assert (best == chosen.items[np.argsort(-sums)[:3]]).all()
-
-
-def test_popularity_drowned_in_noise_is_never_negative(ratings):
-    from dpals.evaluation.splits import liked
-
-    model = dpals.Popularity(1e-3, insecure_seed=1).fit(liked(ratings))
-    assert (model.model_.item_biases >= 0).all()

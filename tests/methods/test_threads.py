@@ -7,11 +7,12 @@ import sys
 
 import numpy as np
 import pytest
+from tests.methods.every_method import PAIRS
 from threadpoolctl import threadpool_limits
 
 import dpals
 from dpals.audit.recording import recorded
-from dpals.methods.base.estimator import Estimator, PrivateEstimator
+from dpals.methods.base.estimator import PrivateEstimator
 
 RANK = {"rank": 12}
 METHODS = {
@@ -32,8 +33,6 @@ METHODS = {
     "StagewiseALS": {**RANK, "steps": 1, "stage_size": 6},
     "TraceNorm": {**RANK, "steps": 3},
 }
-FOR_CHOICES = ("PooledDPALS", "DPALS", "AdaDPALS", "ALS", "Popularity", "PrivateSearch")
-PAIRS = [(name, False) for name in METHODS if name != "Popularity"] + [(name, True) for name in FOR_CHOICES]
 
 
 def data(n_users, n_items, implicit):
@@ -73,11 +72,6 @@ def differences(results):
     first, *others = results
     assert all(other.keys() == first.keys() for other in others)
     return {name for other in others for name, array in first.items() if array.tobytes() != other[name].tobytes()}
-
-
-def test_every_method_is_tried():
-    public = {name for name in dpals.__all__ if isinstance(getattr(dpals, name), type)}
-    assert {name for name in public if issubclass(getattr(dpals, name), Estimator)} == set(METHODS)
 
 
 @pytest.mark.parametrize(("name", "implicit"), PAIRS)

@@ -5,24 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpals.methods.base import registry
+
 if TYPE_CHECKING:
     from dpals.methods.base.estimator import Estimator
 
-METHODS = {
-    "pooled": "PooledDPALS",
-    "dpals": "DPALS",
-    "ada-dpals": "AdaDPALS",
-    "frank-wolfe": "DPFrankWolfe",
-    "svd": "DPSVD",
-    "sgd": "DPSGD",
-    "sgld": "SGLD",
-    "biases": "PrivateBiases",
-    "item-mean": "ItemMean",
-    "global-mean": "GlobalMean",
-    "user-mean": "UserMean",
-    "popularity": "Popularity",
-}
-NOT_PRIVATE = {"als": "ALS", "stagewise-als": "StagewiseALS", "trace-norm": "TraceNorm"}
+METHODS = {method.command: method.name for method in registry.METHODS if method.command and method.private}
+NOT_PRIVATE = {method.command: method.name for method in registry.METHODS if method.command and not method.private}
 
 settings_option = click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="An argument of the method; repeatable."

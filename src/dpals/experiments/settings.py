@@ -8,11 +8,11 @@ import math
 from typing import Any
 
 from dpals.methods.base.estimator import Estimator
+from dpals.methods.base.registry import NOT_PRIVATE
 
 Settings = dict[str, Any]
 Tuned = dict[str, dict[float | None, Settings]]
 
-NOT_PRIVATE = ("ALS", "StagewiseALS", "TraceNorm")
 AS_PUBLISHED = "DPFrankWolfe as published"
 """Frank-Wolfe with the bound on users that its paper has; `product_clip`, which is ours, gives it a tighter one."""
 

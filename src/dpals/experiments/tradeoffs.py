@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 
 from dpals.experiments.experiment import Cell, Scale
 from dpals.experiments.pictures import label, legend, level, line, panels
-from dpals.experiments.settings import NOT_PRIVATE
 from dpals.experiments.tasks import METRICS, data_of, method_cell, score_label
+from dpals.methods.base.registry import NOT_PRIVATE
 
 EPSILONS = (1.0, 5.0, 10.0, 20.0)
 _OF_RATINGS = (

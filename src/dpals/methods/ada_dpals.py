@@ -1,14 +1,13 @@
 """DPALS with adaptive weights in place of sampling."""
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpals.data.ratings import Ratings
-from dpals.methods.base.parameters import NOT_NEGATIVE, check_arguments
-from dpals.methods.dpals import DPALS, Doubles, Sample
-from dpals.methods.dpals_settings import Costs
+from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, parameter
+from dpals.methods.dpals import DPALS, Costs, Doubles, Sample
 from dpals.private.means import weight_contribution
 from dpals.private.sampling import adaptive_weights, on_items
 from dpals.public.item_step import most_frequent
@@ -23,15 +22,6 @@ class AdaDPALS(DPALS):
     squares add up to 1 for each user. So everyone spends their whole budget, light users too. The popularity is
     released once, as the sum of the users' equal weights.
 
-    Parameters
-    ----------
-    ridge
-        lambda of the items. Their Gram matrices are smaller than those of `DPALS`, as weights are below 1.
-    weight_exponent
-        a; between 1/4 and 1/2 works best.
-    parameters
-        As of `DPALS`; ``ratings_per_user`` and ``sampling`` have no effect.
-
     Examples
     --------
     >>> import dpals
@@ -41,25 +31,14 @@ class AdaDPALS(DPALS):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float | None = 1.0,
-        delta: float = 1e-5,
-        *,
-        ridge: float = 10.0,
-        weight_exponent: float = 0.4,
-        **parameters: Any,
-    ) -> None:
-        super().__init__(epsilon, delta, ridge=ridge, **parameters)
-        self.weight_exponent = weight_exponent
-
-    @classmethod
-    def _parameter_names(cls) -> list[str]:
-        return [*DPALS._parameter_names(), "weight_exponent"]
-
-    def _check(self, ratings: Ratings) -> None:
-        check_arguments(self, {"weight_exponent": NOT_NEGATIVE})
-        super()._check(ratings)
+    ridge: float = parameter(
+        "lambda of the items. Their Gram matrices are smaller than those of `DPALS`, as weights are below 1.",
+        POSITIVE,
+        default=10.0,
+    )
+    ratings_per_user: int = parameter("Without effect: all of a user's ratings take part.", COUNT, default=50)
+    sampling: Literal["adaptive", "uniform"] = parameter("Without effect, for the same reason.", default="adaptive")
+    weight_exponent: float = parameter("a; between 1/4 and 1/2 works best.", NOT_NEGATIVE, default=0.4)
 
     def _frequent(self, ratings: Ratings, mechanism: Mechanism, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
         query = Query("item popularity", ratings.n_items, 1.0)

@@ -11,24 +11,12 @@ from dpals.errors import InputError
 from dpals.kernels.least_squares import solve_rows
 from dpals.kernels.rows import entry_products
 from dpals.methods.base.estimator import Estimator
-from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, Within, check_arguments
+from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, Within, parameter
 from dpals.methods.paper_settings import reference_settings
 from dpals.model.factor_model import FactorModel
 from dpals.public.initial_factors import random_factors
 
 Floats = NDArray[np.float32]
-
-
-CONSTRAINTS = {
-    "rank": COUNT,
-    "steps": COUNT,
-    "ridge": POSITIVE,
-    "user_exponent": NOT_NEGATIVE,
-    "item_exponent": NOT_NEGATIVE,
-    "unseen_weight": Within(closed=True, optional=True),
-    "bias_ridge": POSITIVE,
-    "seed": WHOLE,
-}
 
 
 class ALS(Estimator):
@@ -40,25 +28,6 @@ class ALS(Estimator):
 
     where n_i and n_j are the numbers of ratings of user i and item j, and Z and Z' the means of n_i^nu and n_j^mu.
 
-    Parameters
-    ----------
-    rank
-        Length of the vectors.
-    steps
-        How often users and items are solved for.
-    ridge
-        lambda.
-    user_exponent, item_exponent
-        nu and mu: more ridge for those with many ratings.
-    unseen_weight
-        lambda_0: penalty on predictions for all pairs. By default 0.1 for implicit feedback and 0 for ratings.
-    biases
-        Whether items and users have biases beside their vectors. By default for ratings, not for implicit feedback.
-    bias_ridge
-        Ridge of the biases.
-    seed
-        Chooses the random item factors that training starts from.
-
     Examples
     --------
     >>> import dpals
@@ -68,28 +37,22 @@ class ALS(Estimator):
     (200, 4)
     """
 
-    def __init__(
-        self,
-        rank: int = 32,
-        steps: int = 15,
-        *,
-        ridge: float = 12.0,
-        user_exponent: float = 0.7,
-        item_exponent: float = 0.7,
-        unseen_weight: float | None = None,
-        biases: bool | None = None,
-        bias_ridge: float = 5.0,
-        seed: int = 0,
-    ) -> None:
-        self.rank = rank
-        self.steps = steps
-        self.ridge = ridge
-        self.user_exponent = user_exponent
-        self.item_exponent = item_exponent
-        self.unseen_weight = unseen_weight
-        self.biases = biases
-        self.bias_ridge = bias_ridge
-        self.seed = seed
+    rank: int = parameter("Length of the vectors.", COUNT, default=32, kw_only=False)
+    steps: int = parameter("How often users and items are solved for.", COUNT, default=15, kw_only=False)
+    ridge: float = parameter("lambda.", POSITIVE, default=12.0)
+    user_exponent: float = parameter("nu: more ridge for users with many ratings.", NOT_NEGATIVE, default=0.7)
+    item_exponent: float = parameter("mu: more ridge for items with many ratings.", NOT_NEGATIVE, default=0.7)
+    unseen_weight: float | None = parameter(
+        "lambda_0: penalty on predictions for all pairs. By default 0.1 for implicit feedback and 0 for ratings.",
+        Within(closed=True, optional=True),
+        default=None,
+    )
+    biases: bool | None = parameter(
+        "Whether items and users have biases beside their vectors. By default for ratings, not for implicit feedback.",
+        default=None,
+    )
+    bias_ridge: float = parameter("Ridge of the biases.", POSITIVE, default=5.0)
+    seed: int = parameter("Chooses the random item factors that training starts from.", WHOLE, default=0)
 
     @classmethod
     def from_paper(cls, name: str, **changes: Any) -> "ALS":
@@ -103,7 +66,6 @@ class ALS(Estimator):
         return cls(**{**reference_settings(name), "biases": False, **changes})
 
     def _check(self, ratings: Ratings) -> None:
-        check_arguments(self, CONSTRAINTS)
         if self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items}")
         if ratings.n_ratings == 0:

@@ -2,7 +2,7 @@
 
 from dpals.data.ratings import Ratings
 from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
-from dpals.methods.base.parameters import COUNT, POSITIVE, check_arguments
+from dpals.methods.base.parameters import COUNT, POSITIVE, parameter
 from dpals.methods.pooled.pooled_dpals import PooledDPALS
 from dpals.model.factor_model import FactorModel
 from dpals.release.mechanism import Mechanism
@@ -15,19 +15,6 @@ class PrivateBiases(PrivateEstimator):
     residuals, weighted so that everyone spends the same and shrunk by how much noise they carry. Offsets are
     computed from a user's own ratings when they are needed and belong to that user.
 
-    Parameters
-    ----------
-    epsilon, delta
-        The privacy budget.
-    steps
-        How often item biases are refined on the residuals of the model so far.
-    bias_scale
-        Standard deviation of item biases that is expected before looking, as a share of half the range.
-    user_bias_ridge
-        Ratings worth of evidence that a user's offset starts with.
-    insecure_seed
-        Repeatable noise, for tests and simulated data: the model is then not private and says so.
-
     Examples
     --------
     >>> import dpals
@@ -39,26 +26,18 @@ class PrivateBiases(PrivateEstimator):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        *,
-        steps: int = 10,
-        bias_scale: float = 0.25,
-        user_bias_ridge: float = 3.0,
-        insecure_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.steps = steps
-        self.bias_scale = bias_scale
-        self.user_bias_ridge = user_bias_ridge
-        self.insecure_seed = insecure_seed
+    steps: int = parameter("How often item biases are refined on the residuals of the model so far.", COUNT, default=10)
+    bias_scale: float = parameter(
+        "Standard deviation of item biases that is expected before looking, as a share of half the range.",
+        POSITIVE,
+        default=0.25,
+    )
+    user_bias_ridge: float = parameter(
+        "How many ratings' worth of evidence a user's offset starts with.", POSITIVE, default=3.0
+    )
 
     def _check(self, ratings: Ratings) -> None:
         needs_ratings(self, ratings)
-        check_arguments(self, {"steps": COUNT, "bias_scale": POSITIVE, "user_bias_ridge": POSITIVE})
 
     def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
         pooled = PooledDPALS(rank=0, steps=self.steps, bias_scale=self.bias_scale, user_bias_ridge=self.user_bias_ridge)

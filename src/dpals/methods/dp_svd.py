@@ -1,12 +1,14 @@
 """Private SVD: tastes are the main directions of a noisy covariance matrix of the items."""
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
-from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, OneOf, Within, check_arguments
+from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Within, parameter
 from dpals.methods.shared.covariance import LARGEST_COVARIANCE, release_covariance
 from dpals.methods.shared.means import half_range, release_item_biases, release_mean, release_popularity
 from dpals.model.factor_model import FactorModel
@@ -21,19 +23,6 @@ Doubles = NDArray[np.float64]
 
 _BIAS_SCALES = 0.5, 0.25  # bound of residuals and spread of biases, as shares of half the rating range
 
-CONSTRAINTS: dict[str, Within | OneOf] = {
-    "rank": COUNT,
-    "form": OneOf(("means first", "plain")),
-    "most_items": Within(low=1, high=LARGEST_COVARIANCE, closed=True, whole=True),
-    "entry_clip": POSITIVE,
-    "row_clip": POSITIVE,
-    "ridge": POSITIVE,
-    "user_shrinkage": NOT_NEGATIVE,
-    "mean_share": SHARE,
-    "weight_share": SHARE,
-    "bias_share": SHARE,
-}
-
 
 class DPSVD(PrivateEstimator):
     """Private SVD (McSherry & Mironov 2009), and Analyze Gauss (Dwork et al. 2014) as its plain form.
@@ -41,30 +30,6 @@ class DPSVD(PrivateEstimator):
     Global mean and item biases are released first; a user's own mean is taken off as well. What is left of a user's
     ratings, clamped, is a row r_i, and the covariance sum_i w_i r_i r_i^T is released with symmetric noise. Its main
     eigenvectors are the item factors; users project their residuals on them, with a ridge.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The privacy budget.
-    rank
-        Number of eigenvectors.
-    form
-        ``means first``, as above; ``plain``, with nothing taken off but the middle of the rating range.
-    most_items
-        Size of the matrix: the items with the highest released weights. The others have no factors.
-    entry_clip
-        Residuals are clamped to plus and minus this.
-    row_clip
-        Users whose row is longer are weighted down.
-    ridge
-        Of the users' projection.
-    user_shrinkage
-        How many ratings' worth of evidence a user's own mean starts with.
-    mean_share, weight_share, bias_share
-        Shares of the budget for the global mean, the items' weights and their biases; what is not needed goes to the
-        covariance.
-    insecure_seed
-        Repeatable noise, for tests and simulated data: the model is then not private and says so.
 
     Examples
     --------
@@ -75,40 +40,32 @@ class DPSVD(PrivateEstimator):
     (100, 4)
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        *,
-        rank: int = 8,
-        form: str = "means first",
-        most_items: int = 400,
-        entry_clip: float = 1.0,
-        row_clip: float = 4.0,
-        ridge: float = 10.0,
-        user_shrinkage: float = 5.0,
-        mean_share: float = 0.01,
-        weight_share: float = 0.04,
-        bias_share: float = 0.15,
-        insecure_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rank = rank
-        self.form = form
-        self.most_items = most_items
-        self.entry_clip = entry_clip
-        self.row_clip = row_clip
-        self.ridge = ridge
-        self.user_shrinkage = user_shrinkage
-        self.mean_share = mean_share
-        self.weight_share = weight_share
-        self.bias_share = bias_share
-        self.insecure_seed = insecure_seed
+    rank: int = parameter("Number of eigenvectors.", COUNT, default=8)
+    form: Literal["means first", "plain"] = parameter(
+        "``means first``, as above; ``plain``, with nothing taken off but the middle of the rating range.",
+        default="means first",
+    )
+    most_items: int = parameter(
+        "Size of the matrix: the items with the highest released weights. The others have no factors.",
+        Within(low=1, high=LARGEST_COVARIANCE, closed=True, whole=True),
+        default=400,
+    )
+    entry_clip: float = parameter("Residuals are clamped to plus and minus this.", POSITIVE, default=1.0)
+    row_clip: float = parameter("Users whose row is longer are weighted down.", POSITIVE, default=4.0)
+    ridge: float = parameter("Ridge of the users' projection.", POSITIVE, default=10.0)
+    user_shrinkage: float = parameter(
+        "How many ratings' worth of evidence a user's own mean starts with.", NOT_NEGATIVE, default=5.0
+    )
+    mean_share: float = parameter("Share of the budget for the global mean.", SHARE, default=0.01)
+    weight_share: float = parameter("Share of the budget for the items' weights.", SHARE, default=0.04)
+    bias_share: float = parameter(
+        "Share of the budget for the items' biases. What is not needed of these shares goes to the covariance.",
+        SHARE,
+        default=0.15,
+    )
 
     def _check(self, ratings: Ratings) -> None:
         needs_ratings(self, ratings)
-        check_arguments(self, CONSTRAINTS)
         if self.mean_share + self.weight_share + self.bias_share >= 1:
             raise ValueError("mean_share, weight_share and bias_share must leave something of the budget")
         if self.rank > min(self.most_items, ratings.n_items):

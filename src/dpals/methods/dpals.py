@@ -10,8 +10,7 @@ from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.item_solve import solve_psd
 from dpals.methods.base.estimator import PrivateEstimator
-from dpals.methods.base.parameters import check_arguments
-from dpals.methods.dpals_settings import CONSTRAINTS, Costs
+from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, Within, parameter
 from dpals.methods.paper_settings import private_settings
 from dpals.methods.shared.covariance import LARGEST_COVARIANCE
 from dpals.methods.shared.means import release_mean
@@ -42,6 +41,18 @@ class Sample:
     norm: float
 
 
+@dataclass(frozen=True)
+class Costs:
+    """What a release of each kind costs: before training counts, a mean and a start; in each step three sums."""
+
+    counts: int
+    mean: int
+    start: int
+    gram: int
+    moment: int
+    unseen: int
+
+
 class DPALS(PrivateEstimator):
     """Private alternating least squares (Chien et al. 2021).
 
@@ -50,132 +61,102 @@ class DPALS(PrivateEstimator):
     item factors. Pre-processing, paid for as well: noisy counts decide which items are frequent enough to train
     on and which of a user's ratings take part.
 
-    Parameters
-    ----------
-    epsilon, delta
-        The privacy budget. With ``epsilon=None`` the noise scales below decide, and the statement says what
-        they cost.
-    rank
-        r, length of the vectors.
-    steps
-        T, number of item updates.
-    ridge
-        lambda.
-    user_ridge
-        lambda of the users; None for the same as the items'.
-    user_exponent, item_exponent
-        nu and mu: a user with n ratings has the ridge lambda (n / typical_count)^nu; an item with released
-        count c has lambda c^mu over the mean of these powers.
-    typical_count
-        A public guess at how many ratings a user has (Z of the paper, which would leak).
-    unseen_weight
-        lambda_0: penalty on predictions for all pairs; for implicit feedback.
-    row_clip
-        Gamma_u: longest user vector in the item step.
-    entry_clip
-        Gamma_M: largest centred rating in the item step; half the rating range if not given.
-    ratings_per_user
-        k: how many of a user's ratings take part in the item step.
-    sampling
-        Which ones: ``adaptive``, those of the least counted frequent items, or ``uniform``.
-    frequent_fraction
-        beta: share of the items, by released counts, that is trained on. The others are predicted by the
-        user's own mean.
-    noise_ratio
-        sigma_G / sigma_g: how much more noise the Gram matrices get, in units of their bounds.
-    count_share, mean_share
-        Shares of the budget for the counts (both together) and the global mean, where they are needed.
-    unseen_share
-        Share of a step's cost for the sum of all users' matrices (K of the paper), where it is needed.
-    gram_noise, moment_noise, count_noise
-        sigma_G, sigma_g, sigma_p, with ``epsilon=None``. In units of the bound of one rating, as in the paper.
-    centre
-        Whether to subtract a released global mean from ratings.
-    project
-        Whether to project noisy Gram matrices onto the positive semi-definite cone. Without it results are bad.
-    orthonormal
-        Whether to make the item factors orthonormal after each step, as in the theory.
-    start
-        Where item factors start: ``random``; ``power``, by noisy power iteration (Algorithm 3); or ``pca``, by
-        private PCA, for small catalogues.
-    start_share
-        Share of the budget for a start that is not random.
-    start_scale
-        Root mean square of the item factors that training starts from. User vectors are in inverse proportion
-        to it, and should come out near row_clip.
-    seed
-        Chooses these factors and the uniform sample. It is public.
-    insecure_seed
-        Repeatable noise, for tests and simulated data: the model is then not private and says so.
+    Examples
+    --------
+    >>> import dpals
+    >>> ratings = dpals.simulate.movielens_like(n_users=2000, n_items=100, mean_ratings=25, seed=1)
+    >>> model = dpals.DPALS(epsilon=5.0, delta=1e-5, rank=4).fit(ratings)
+    >>> model.item_factors_.shape
+    (100, 4)
     """
 
-    def __init__(
-        self,
-        epsilon: float | None = 1.0,
-        delta: float = 1e-5,
-        *,
-        rank: int = 16,
-        steps: int = 2,
-        ridge: float = 80.0,
-        user_ridge: float | None = 5.0,
-        user_exponent: float = 1.0,
-        item_exponent: float = 0.5,
-        typical_count: float = 100.0,
-        unseen_weight: float | None = None,
-        row_clip: float = 0.7,
-        entry_clip: float | None = None,
-        ratings_per_user: int = 50,
-        sampling: Literal["adaptive", "uniform"] = "adaptive",
-        frequent_fraction: float = 0.25,
-        noise_ratio: float = 2.0,
-        count_share: float = 0.1,
-        mean_share: float = 0.005,
-        unseen_share: float = 0.05,
-        gram_noise: float | None = None,
-        moment_noise: float | None = None,
-        count_noise: float | None = None,
-        centre: bool = True,
-        project: bool = True,
-        orthonormal: bool = False,
-        start: Literal["random", "power", "pca"] = "random",
-        start_share: float = 0.2,
-        start_scale: float = 0.3,
-        seed: int = 0,
-        insecure_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rank = rank
-        self.steps = steps
-        self.ridge = ridge
-        self.user_ridge = user_ridge
-        self.user_exponent = user_exponent
-        self.item_exponent = item_exponent
-        self.typical_count = typical_count
-        self.unseen_weight = unseen_weight
-        self.row_clip = row_clip
-        self.entry_clip = entry_clip
-        self.ratings_per_user = ratings_per_user
-        self.sampling = sampling
-        self.frequent_fraction = frequent_fraction
-        self.noise_ratio = noise_ratio
-        self.count_share = count_share
-        self.mean_share = mean_share
-        self.unseen_share = unseen_share
-        self.gram_noise = gram_noise
-        self.moment_noise = moment_noise
-        self.count_noise = count_noise
-        self.centre = centre
-        self.project = project
-        self.orthonormal = orthonormal
-        self.start = start
-        self.start_share = start_share
-        self.start_scale = start_scale
-        self.seed = seed
-        self.insecure_seed = insecure_seed
+    epsilon: float | None = parameter(  # type: ignore[assignment]
+        "The privacy budget. None to give the noise scales below, in which case the statement says what they cost.",
+        default=1.0,
+        kw_only=False,
+    )
+    rank: int = parameter("r, length of the vectors.", COUNT, default=16)
+    steps: int = parameter("T, number of item updates.", COUNT, default=2)
+    ridge: float = parameter("lambda of the items.", POSITIVE, default=80.0)
+    user_ridge: float | None = parameter(
+        "lambda of the users; None for the same as the items'.", Within(optional=True), default=5.0
+    )
+    user_exponent: float = parameter(
+        "nu: a user with n ratings has the ridge lambda (n / typical_count)^nu.", NOT_NEGATIVE, default=1.0
+    )
+    item_exponent: float = parameter(
+        "mu: an item with released count c has the ridge lambda c^mu over the mean of these powers.",
+        NOT_NEGATIVE,
+        default=0.5,
+    )
+    typical_count: float = parameter(
+        "A public guess at how many ratings a user has (Z of the paper, which would leak).", POSITIVE, default=100.0
+    )
+    unseen_weight: float | None = parameter(
+        "lambda_0: penalty on predictions for all pairs. By default 0.1 for implicit feedback and 0 for ratings.",
+        Within(closed=True, optional=True),
+        default=None,
+    )
+    row_clip: float = parameter("Gamma_u: longest user vector in the item step.", POSITIVE, default=0.7)
+    entry_clip: float | None = parameter(
+        "Gamma_M: largest centred rating in the item step; half the rating range if not given.",
+        Within(optional=True),
+        default=None,
+    )
+    ratings_per_user: int = parameter("k: how many of a user's ratings take part in the item step.", COUNT, default=50)
+    sampling: Literal["adaptive", "uniform"] = parameter(
+        "Which ones: ``adaptive``, those of the least counted frequent items, or ``uniform``.", default="adaptive"
+    )
+    frequent_fraction: float = parameter(
+        "beta: share of the items, by released counts, that is trained on. The others are predicted by the user's own "
+        "mean.",
+        Within(low=1e-9, high=1, closed=True),
+        default=0.25,
+    )
+    noise_ratio: float = parameter(
+        "sigma_G / sigma_g: how much more noise the Gram matrices get, in units of their bounds.",
+        POSITIVE,
+        default=2.0,
+    )
+    count_share: float = parameter(
+        "Share of the budget for the counts, both together, if they are needed.", SHARE, default=0.1
+    )
+    mean_share: float = parameter("Share of the budget for the global mean, if it is needed.", SHARE, default=0.005)
+    unseen_share: float = parameter(
+        "Share of a step's cost for the sum of all users' matrices (K of the paper), if it is needed.",
+        SHARE,
+        default=0.05,
+    )
+    gram_noise: float | None = parameter(
+        "sigma_G, with ``epsilon=None``. As for the next two, its unit is the bound of one rating, as in the paper.",
+        Within(optional=True),
+        default=None,
+    )
+    moment_noise: float | None = parameter("sigma_g, with ``epsilon=None``.", Within(optional=True), default=None)
+    count_noise: float | None = parameter("sigma_p, with ``epsilon=None``.", Within(optional=True), default=None)
+    centre: bool = parameter("Whether to subtract a released global mean from ratings.", default=True)
+    project: bool = parameter(
+        "Whether to project noisy Gram matrices onto the positive semi-definite cone. Without it results are bad.",
+        default=True,
+    )
+    orthonormal: bool = parameter(
+        "Whether to make the item factors orthonormal after each step, as in the theory.", default=False
+    )
+    start: Literal["random", "power", "pca"] = parameter(
+        "Where item factors start: ``random``; ``power``, by noisy power iteration (Algorithm 3); or ``pca``, by "
+        "private PCA, for small catalogues.",
+        default="random",
+    )
+    start_share: float = parameter("Share of the budget for a start that is not random.", SHARE, default=0.2)
+    start_scale: float = parameter(
+        "Root mean square of the item factors that training starts from. User vectors are in inverse proportion to it, "
+        "and should come out near row_clip.",
+        POSITIVE,
+        default=0.3,
+    )
+    seed: int = parameter("Chooses these factors and the uniform sample. It is public.", WHOLE, default=0)
 
     def _check(self, ratings: Ratings) -> None:
-        check_arguments(self, CONSTRAINTS)
         trained = frequent_size(ratings.n_items, self.frequent_fraction)
         if self.rank > (ratings.n_items if self.start == "random" else trained):
             raise InputError(f"rank {self.rank} is more than the number of items to train on")

@@ -1,7 +1,6 @@
 """Private Frank-Wolfe: trace-norm completion in which users learn one direction after the other."""
 
-from collections.abc import Sequence
-from typing import Self
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +9,9 @@ from scipy.sparse import csr_matrix
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.rows import row_combinations
-from dpals.ledger.ledger import Ledger
 from dpals.methods.base.estimator import Estimator, PrivateEstimator, needs_ratings
-from dpals.methods.base.options import Callback, Options
-from dpals.methods.base.parameters import COUNT, POSITIVE, SHARE, WHOLE, OneOf, Within, check_arguments
+from dpals.methods.base.options import Request
+from dpals.methods.base.parameters import COUNT, POSITIVE, SHARE, WHOLE, Within, parameter
 from dpals.methods.shared.covariance import LARGEST_COVARIANCE, release_covariance
 from dpals.methods.shared.means import release_mean, release_popularity
 from dpals.methods.shared.singular_vectors import top_right_vectors
@@ -31,21 +29,7 @@ Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _LENGTH_PART = 30  # one part in so many of a direction's cost says how long the product with it is
-
-CONSTRAINTS: dict[str, Within | OneOf] = {
-    "radius": POSITIVE,
-    "steps": COUNT,
-    "pace": OneOf(("equal", "falling")),
-    "row_clip": POSITIVE,
-    "search": OneOf(("power", "covariance")),
-    "power_steps": COUNT,
-    "product_clip": Within(low=1e-9, high=1, closed=True),
-    "frequent_fraction": Within(low=1e-9, high=1, closed=True),
-    "user_shrinkage": Within(closed=True, optional=True),
-    "count_share": SHARE,
-    "mean_share": SHARE,
-    "seed": WHOLE,
-}
+_MEAN_SHARE = 0.01  # of the budget, for the global mean
 
 
 class DPFrankWolfe(PrivateEstimator):
@@ -54,40 +38,6 @@ class DPFrankWolfe(PrivateEstimator):
     Each step publishes a direction v, near the top right singular vector of the residuals of all users, and its
     singular value s. Users then move a share of the way to radius * (residuals . v) / s * v. Nobody else needs to know
     a user's row: any user, also a new one, repeats the published steps on their own ratings.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The privacy budget. None for epsilon: exact singular vectors, no noise, and no privacy.
-    radius
-        Of the trace-norm ball, in units of the first singular value, which is released.
-    steps
-        Number of directions.
-    pace
-        How far step t = 0, 1, ... goes to the edge of the ball: ``equal``, 1 / steps of the way, as in the paper by
-        Jain et al.; ``falling``, 2 / (t + 2) of it, as is usual without noise.
-    row_clip
-        Largest norm of a user's residuals; larger ones are scaled down.
-    search
-        How v is found: ``power``, by noisy power iteration, for any catalogue; ``covariance``, from a noisy matrix of
-        items by items, for small ones.
-    power_steps
-        Releases per direction in power iteration.
-    product_clip
-        Largest product of a user's residuals with a unit vector, as a share of `row_clip`.
-    frequent_fraction
-        Share of the items that are trained on, those with the highest released weights. The others are predicted by
-        the user's mean.
-    centre
-        Whether the global mean is released and taken off first.
-    user_shrinkage
-        How many ratings' worth of evidence a user's own mean starts with; None to do without user means.
-    count_share, mean_share
-        Shares of the budget for the weights of the items and the global mean, where they are needed.
-    seed
-        Chooses where power iteration starts. It is public.
-    insecure_seed
-        Repeatable noise, for tests and simulated data: the model is then not private and says so.
 
     Examples
     --------
@@ -98,67 +48,70 @@ class DPFrankWolfe(PrivateEstimator):
     (100, 3)
     """
 
-    def __init__(
-        self,
-        epsilon: float | None = 1.0,
-        delta: float = 1e-5,
-        *,
-        radius: float = 10.0,
-        steps: int = 10,
-        pace: str = "equal",
-        row_clip: float = 5.0,
-        search: str = "power",
-        power_steps: int = 2,
-        product_clip: float = 0.3,
-        frequent_fraction: float = 0.2,
-        centre: bool = True,
-        user_shrinkage: float | None = 5.0,
-        count_share: float = 0.05,
-        mean_share: float = 0.01,
-        seed: int = 0,
-        insecure_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.radius = radius
-        self.steps = steps
-        self.pace = pace
-        self.row_clip = row_clip
-        self.search = search
-        self.power_steps = power_steps
-        self.product_clip = product_clip
-        self.frequent_fraction = frequent_fraction
-        self.centre = centre
-        self.user_shrinkage = user_shrinkage
-        self.count_share = count_share
-        self.mean_share = mean_share
-        self.seed = seed
-        self.insecure_seed = insecure_seed
+    epsilon: float | None = parameter(  # type: ignore[assignment]
+        "The privacy budget. None for exact singular vectors, no noise, and no privacy.", default=1.0, kw_only=False
+    )
+    radius: float = parameter(
+        "Radius of the trace-norm ball, in units of the first singular value, which is released.",
+        POSITIVE,
+        default=10.0,
+    )
+    steps: int = parameter("Number of directions.", COUNT, default=10)
+    pace: Literal["equal", "falling"] = parameter(
+        "How far step t = 0, 1, ... goes to the edge of the ball: ``equal``, 1 / steps of the way, as in the paper by "
+        "Jain et al.; ``falling``, 2 / (t + 2) of it, as is usual without noise.",
+        default="equal",
+    )
+    row_clip: float = parameter(
+        "Largest norm of a user's residuals; larger ones are scaled down.", POSITIVE, default=5.0
+    )
+    search: Literal["power", "covariance"] = parameter(
+        "How v is found: ``power``, by noisy power iteration, for any catalogue; ``covariance``, from a noisy matrix "
+        "of items by items, for small ones.",
+        default="power",
+    )
+    power_steps: int = parameter("Releases per direction in power iteration.", COUNT, default=2)
+    product_clip: float = parameter(
+        "Largest product of a user's residuals with a unit vector, as a share of `row_clip`.",
+        Within(low=1e-9, high=1, closed=True),
+        default=0.3,
+    )
+    frequent_fraction: float = parameter(
+        "Share of the items that are trained on, those with the highest released weights. The others are predicted by "
+        "the user's mean.",
+        Within(low=1e-9, high=1, closed=True),
+        default=0.2,
+    )
+    centre: bool = parameter("Whether the global mean is released and taken off first.", default=True)
+    user_shrinkage: float | None = parameter(
+        "How many ratings' worth of evidence a user's own mean starts with; None to do without user means.",
+        Within(closed=True, optional=True),
+        default=5.0,
+    )
+    count_share: float = parameter(
+        "Share of the budget for the weights of the items, if they are needed.", SHARE, default=0.05
+    )
+    seed: int = parameter("Chooses where power iteration starts. It is public.", WHOLE, default=0)
 
     def _check(self, ratings: Ratings) -> None:
         needs_ratings(self, ratings)
-        check_arguments(self, CONSTRAINTS)
         trained = frequent_size(ratings.n_items, self.frequent_fraction)
         if self.search == "covariance" and trained > LARGEST_COVARIANCE:
             raise InputError(f"a matrix of {trained:,} x {trained:,} items is too large: use search='power'")
-        if self.count_share + self.mean_share >= 1:
-            raise ValueError("count_share and mean_share must leave something of the budget")
+        if self.count_share + _MEAN_SHARE >= 1:
+            raise ValueError("count_share must leave something of the budget")
 
-    def fit(
-        self,
-        ratings: Ratings,
-        *,
-        ledger: Ledger | None = None,
-        dataset: str = "ratings",
-        options: Options | None = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> Self:
-        """Train on ratings, within the budget, as all private methods; without privacy where epsilon is None."""
+    def _check_request(self, request: Request) -> None:
         if self.epsilon is not None:
-            return super().fit(ratings, ledger=ledger, dataset=dataset, options=options, callbacks=callbacks)
-        if ledger is not None:
+            return
+        if request.ledger is not None:
             raise ValueError("without an epsilon nothing is private, so there is nothing to record in a ledger")
-        return Estimator.fit(self, ratings, options=options, callbacks=callbacks)
+        Estimator._check_request(self, request)
+
+    def _trained(self, ratings: Ratings, request: Request) -> FactorModel:
+        if self.epsilon is not None:
+            return super()._trained(ratings, request)
+        return Estimator._trained(self, ratings, request)
 
     def _train(self, ratings: Ratings) -> FactorModel:
         if ratings.n_ratings == 0:
@@ -233,7 +186,7 @@ class _Released:
 
     def __init__(self, method: DPFrankWolfe, mechanism: Mechanism) -> None:
         self.method, self.mechanism = method, mechanism
-        shares = (method.count_share if method.frequent_fraction < 1 else 0, method.mean_share if method.centre else 0)
+        shares = (method.count_share if method.frequent_fraction < 1 else 0, _MEAN_SHARE if method.centre else 0)
         self.weight_cost, self.mean_cost, rest = mechanism.budget.split(*shares, 1 - sum(shares))
         self.step_cost = rest // method.steps
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from dpals.data.ratings import Ratings
 from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
-from dpals.methods.base.parameters import NOT_NEGATIVE, POSITIVE, check_arguments
+from dpals.methods.base.parameters import NOT_NEGATIVE, POSITIVE, parameter
 from dpals.methods.shared.means import half_range, release_item_biases, release_mean
 from dpals.model.factor_model import FactorModel
 from dpals.release.mechanism import Mechanism
@@ -12,13 +12,6 @@ from dpals.release.mechanism import Mechanism
 
 class GlobalMean(PrivateEstimator):
     """Predicts one number for every user and item: the mean of the users' means. Private.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The privacy budget; all of it goes into this number.
-    insecure_seed
-        Repeatable noise, for tests and simulated data: the model is then not private and says so.
 
     Examples
     --------
@@ -28,11 +21,6 @@ class GlobalMean(PrivateEstimator):
     >>> bool(abs(model.model_.global_mean - 3.6) < 0.3)
     True
     """
-
-    def __init__(self, epsilon: float = 1.0, delta: float = 1e-5, *, insecure_seed: int | None = None) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.insecure_seed = insecure_seed
 
     def _check(self, ratings: Ratings) -> None:
         needs_ratings(self, ratings)
@@ -44,15 +32,7 @@ class GlobalMean(PrivateEstimator):
 class UserMean(PrivateEstimator):
     """Predicts the mean of the user's own ratings for every item. It learns nothing from others and spends nothing.
 
-    Parameters
-    ----------
-    epsilon, delta
-        There for the sake of one interface: the statement says epsilon 0.
-    shrinkage
-        How many ratings in the middle of the range a user's mean starts with. Who has no ratings is predicted the
-        middle of the range.
-    insecure_seed
-        There for the sake of one interface: there is no noise.
+    It takes a budget as all private methods do, but makes no release: its statement says epsilon 0.
 
     Examples
     --------
@@ -63,22 +43,15 @@ class UserMean(PrivateEstimator):
     (array([4.5], dtype=float32), 0.0)
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        *,
-        shrinkage: float = 0.0,
-        insecure_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.shrinkage = shrinkage
-        self.insecure_seed = insecure_seed
+    shrinkage: float = parameter(
+        "How many ratings in the middle of the range a user's mean starts with. A user without ratings gets the middle "
+        "of the range.",
+        NOT_NEGATIVE,
+        default=0.0,
+    )
 
     def _check(self, ratings: Ratings) -> None:
         needs_ratings(self, ratings)
-        check_arguments(self, {"shrinkage": NOT_NEGATIVE})
 
     def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:  # noqa: ARG002, nothing goes through the mechanism
         assert ratings.rating_range is not None
@@ -87,18 +60,6 @@ class UserMean(PrivateEstimator):
 
 class ItemMean(PrivateEstimator):
     """Predicts the mean rating of the item, drawn toward the global mean where little is known of it. Private.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The privacy budget.
-    residual_bound
-        Largest root-mean-square distance of a user's ratings from the global mean, as a share of half the rating
-        range; larger ones are scaled down.
-    bias_prior
-        Standard deviation of item means that is expected before looking, as a share of half the range.
-    insecure_seed
-        Repeatable noise, for tests and simulated data: the model is then not private and says so.
 
     Examples
     --------
@@ -109,24 +70,20 @@ class ItemMean(PrivateEstimator):
     np.True_
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        *,
-        residual_bound: float = 0.5,
-        bias_prior: float = 0.25,
-        insecure_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.residual_bound = residual_bound
-        self.bias_prior = bias_prior
-        self.insecure_seed = insecure_seed
+    residual_bound: float = parameter(
+        "Largest root-mean-square distance of a user's ratings from the global mean, as a share of half the rating "
+        "range; larger ones are scaled down.",
+        POSITIVE,
+        default=0.5,
+    )
+    bias_prior: float = parameter(
+        "Standard deviation of item means that is expected before looking, as a share of half the range.",
+        POSITIVE,
+        default=0.25,
+    )
 
     def _check(self, ratings: Ratings) -> None:
         needs_ratings(self, ratings)
-        check_arguments(self, {"residual_bound": POSITIVE, "bias_prior": POSITIVE})
 
     def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
         mean_cost, weight_cost, item_cost = mechanism.budget.split(2, 18, 80)

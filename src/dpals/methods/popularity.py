@@ -16,13 +16,6 @@ class Popularity(PrivateEstimator):
 
     A user with n items counts 1 / sqrt(n) for each of them, so that everyone spends the same.
 
-    Parameters
-    ----------
-    epsilon, delta
-        The privacy budget; all of it goes into one release.
-    insecure_seed
-        Repeatable noise, for tests and simulated data: the model is then not private and says so.
-
     Examples
     --------
     >>> import dpals
@@ -33,11 +26,6 @@ class Popularity(PrivateEstimator):
     >>> str(ids[0, 0])
     'tea'
     """
-
-    def __init__(self, epsilon: float = 1.0, delta: float = 1e-5, *, insecure_seed: int | None = None) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.insecure_seed = insecure_seed
 
     def _check(self, ratings: Ratings) -> None:
         if not ratings.is_implicit:

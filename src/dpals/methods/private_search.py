@@ -3,16 +3,16 @@
 import copy
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any, Self
+from typing import Any
 
 from dpals.data.ratings import Ratings
 from dpals.evaluation.splits import split_entries
 from dpals.kernels.threads import limited_threads
 from dpals.ledger.entries import SEEDED
 from dpals.ledger.ledger import Ledger
-from dpals.methods.base.estimator import PrivateEstimator, note_population
-from dpals.methods.base.options import Callback, Options, checked
-from dpals.methods.base.parameters import WHOLE, OneOf, Within, check_arguments
+from dpals.methods.base.estimator import PrivateEstimator, note_users
+from dpals.methods.base.options import Request
+from dpals.methods.base.parameters import WHOLE, OneOf, Parameters, Within, attribute, parameter
 from dpals.methods.means import means_model
 from dpals.model.factor_model import FactorModel
 from dpals.private.scoring import LARGEST_GAIN, score_contribution
@@ -23,20 +23,38 @@ from dpals.release.selection import epsilon as epsilon_of_selection
 from dpals.release.selection import mu as mu_of_a_try
 from dpals.statement.record import Statement, dataset_totals
 
-CONSTRAINTS: dict[str, Within | OneOf] = {
-    "tries": Within(low=1.01, high=1e6, closed=True),
-    "distribution": OneOf(DISTRIBUTIONS),
-    "score_share": Within(low=0.001, high=0.999, closed=True),
-    "validation_fraction": Within(low=0.001, high=0.999, closed=True),
-    "seed": WHOLE,
-}
 SET_BY_SEARCH = ("epsilon", "delta", "insecure_seed")
 
 Try = tuple[dict[str, Any], FactorModel, tuple[Release, ...]]
 """What one try leaves: its hyper-parameters, its model and the record of its releases."""
 
 
-class PrivateSearch(PrivateEstimator):
+class Grid(Parameters):
+    """A method, and the values of its arguments to choose from."""
+
+    estimator: PrivateEstimator = parameter(
+        "A private method. Its arguments are those of every candidate, but for those in the grid and epsilon, delta "
+        "and insecure_seed, which the search sets.",
+        kw_only=False,
+    )
+    grid: Mapping[str, Sequence[Any]] = parameter(
+        "For some arguments of the method, the values to choose from. Every combination is equally likely in each try.",
+        kw_only=False,
+    )
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        """Every combination of values in the grid."""
+        if not isinstance(self.grid, Mapping) or not self.grid:
+            raise ValueError(f"the grid must say which arguments to choose and from what values, got {self.grid!r}")
+        for name, values in self.grid.items():
+            if name in SET_BY_SEARCH:
+                raise ValueError(f"{name} is set by the search and cannot be chosen from a grid")
+            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+                raise ValueError(f"the grid must have a list of values for {name}, got {values!r}")
+        return [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
+
+
+class PrivateSearch(PrivateEstimator, Grid):
     """Random search over hyper-parameters that keeps its promise: choosing is paid for as well.
 
     A try draws a candidate from the grid, trains it on most of each user's ratings and releases how well it guesses
@@ -44,35 +62,8 @@ class PrivateSearch(PrivateEstimator):
     what makes the choice cheap. Neither this object nor the statement tells, and nothing of other tries is kept. Who
     can see how long training takes can guess it, as the statement says.
 
-    Parameters
-    ----------
-    estimator
-        A private method. Its arguments are those of every candidate, but for those in the grid and epsilon, delta and
-        insecure_seed, which the search sets.
-    grid
-        For some arguments of the method, the values to choose from. Every combination is equally likely in each try.
-    epsilon, delta
-        The privacy budget of the whole search, of which each try gets what `dpals.release.selection` allows.
-    tries
-        How many tries there are on average. The cost grows slowly with it, and training takes so many times as long.
-    distribution
-        Of the number of tries: ``geometric``; ``logarithmic``, which costs less for the same mean, but is often one try
-        and sometimes very many; ``poisson``, which varies less, costs more and may be none at all. The result is then
-        the middle of the rating range, or the order of the catalogue.
-    score_share
-        Share of a try's cost for its score.
-    validation_fraction
-        Share of each user's ratings that is held back for the score. The chosen model is not trained on them: that
-        would cost as much again.
-    seed
-        Chooses these ratings. It is public.
-    insecure_seed
-        Repeatable noise, for tests and simulated data: the model is then not private and says so.
-
-    Attributes
-    ----------
-    best_params_
-        What was chosen from the grid; None if there was no try.
+    `fit` takes no callbacks, and of the options only threads: the others would tell how many tries there were. The
+    ledger has one entry, for the search as a whole, from before it begins. Nothing of it is given back.
 
     Examples
     --------
@@ -85,63 +76,43 @@ class PrivateSearch(PrivateEstimator):
     ['bias_prior']
     """
 
-    best_params_: dict[str, Any] | None
+    epsilon: float = parameter(
+        "The privacy budget of the whole search, of which each try gets what `dpals.release.selection` allows.",
+        default=1.0,
+        kw_only=False,
+    )
+    tries: float = parameter(
+        "How many tries there are on average. The cost grows slowly with it, and training takes so many times as long.",
+        Within(low=1.01, high=1e6, closed=True),
+        default=10.0,
+    )
+    distribution: str = parameter(
+        "Of the number of tries: ``geometric``; ``logarithmic``, which costs less for the same mean, but is often one "
+        "try and sometimes very many; ``poisson``, which varies less, costs more and may be none at all. The result is "
+        "then the middle of the rating range, or the order of the catalogue.",
+        OneOf(DISTRIBUTIONS),
+        default="geometric",
+    )
+    score_share: float = parameter(
+        "Share of a try's cost for its score.", Within(low=0.001, high=0.999, closed=True), default=0.1
+    )
+    validation_fraction: float = parameter(
+        "Share of each user's ratings that is held back for the score. The chosen model is not trained on them: that "
+        "would cost as much again.",
+        Within(low=0.001, high=0.999, closed=True),
+        default=0.1,
+    )
+    seed: int = parameter("Chooses these ratings. It is public.", WHOLE, default=0)
+    best_params_: dict[str, Any] | None = attribute("What was chosen from the grid; None if there was no try.")
 
-    def __init__(
-        self,
-        estimator: PrivateEstimator,
-        grid: Mapping[str, Sequence[Any]],
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        *,
-        tries: float = 10.0,
-        distribution: str = "geometric",
-        score_share: float = 0.1,
-        validation_fraction: float = 0.1,
-        seed: int = 0,
-        insecure_seed: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.grid = grid
-        self.epsilon: float = epsilon
-        self.delta = delta
-        self.tries = tries
-        self.distribution = distribution
-        self.score_share = score_share
-        self.validation_fraction = validation_fraction
-        self.seed = seed
-        self.insecure_seed = insecure_seed
-
-    def fit(
-        self,
-        ratings: Ratings,
-        *,
-        ledger: Ledger | None = None,
-        dataset: str = "ratings",
-        options: Options | None = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> Self:
-        """Search and train, within the budget.
-
-        Parameters
-        ----------
-        ratings
-            The private data.
-        ledger
-            Where to record epsilon and delta of the search, as a whole, before it begins; in memory if not given. It is
-            refused where the data set's budget is too small. Nothing is given back, whatever it ends with.
-        dataset
-            The name of the data in the ledger.
-        options
-            Threads. Progress and checkpoints are refused: they would tell how many tries there were.
-        callbacks
-            Not taken, for the same reason.
-        """
-        options = checked(options, callbacks)
-        if callbacks or options.progress or options.checkpoint is not None:
+    def _check_request(self, request: Request) -> None:
+        if request.callbacks or request.options.progress or request.options.checkpoint is not None:
             raise ValueError("how many tries a search makes is secret: it takes no callbacks, progress or checkpoint")
-        self.check(ratings)
-        note_population(ledger, dataset, ratings)
+
+    def _trained(self, ratings: Ratings, request: Request) -> FactorModel:
+        """The model of the best try, with a statement of what the search as a whole promises."""
+        ledger, dataset = request.ledger, request.dataset
+        note_users(ledger, dataset, ratings)
         tries = tries_of(self.distribution, self.tries)
         whole = cost_of(mu_of_a_try(self.epsilon, self.delta, tries))
         training = Budget.of_cost(int(whole * (1 - self.score_share)))
@@ -160,7 +131,7 @@ class PrivateSearch(PrivateEstimator):
         mu = mu_of(training.cost + scoring.cost)
         promised = min(self.epsilon, epsilon_of_selection(mu, self.delta, tries))  # both are true
         books = self._entered(ledger or Ledger(), dataset, promised)
-        with limited_threads(options.threads):
+        with limited_threads(request.options.threads):
             best = best_of(tries, len(candidates), attempt, self.insecure_seed)
         self.best_params_, model, releases = best or (None, _without_data(ratings), ())
         statement = Statement(
@@ -174,8 +145,7 @@ class PrivateSearch(PrivateEstimator):
             selection=Selection(self.distribution, float(self.tries), mu),
             **dataset_totals(books, dataset, self.delta),
         )
-        self.model_ = self._with_settings(model.with_privacy(statement))
-        return self
+        return model.with_privacy(statement)
 
     def _entered(self, ledger: Ledger, dataset: str, promised: float) -> Ledger:
         """The ledger, with an entry for the search as a whole."""
@@ -185,26 +155,14 @@ class PrivateSearch(PrivateEstimator):
 
     def _check(self, ratings: Ratings) -> None:
         Budget(self.epsilon, self.delta)
-        check_arguments(self, CONSTRAINTS)
         if not isinstance(self.estimator, PrivateEstimator) or isinstance(self.estimator, PrivateSearch):
             raise TypeError(f"a private search needs a private method to choose for, not {self.estimator!r}")
         for candidate in self._candidates():
-            self._with(candidate)._check(ratings)
+            self._with(candidate).check(ratings)
 
     def _with(self, candidate: dict[str, Any]) -> PrivateEstimator:
         """The method with the arguments of a candidate. It spends what its mechanism has, whatever its epsilon says."""
         return copy.copy(self.estimator).set_params(**candidate, epsilon=self.epsilon)
-
-    def _candidates(self) -> list[dict[str, Any]]:
-        """Every combination of values in the grid."""
-        if not isinstance(self.grid, Mapping) or not self.grid:
-            raise ValueError(f"the grid must say which arguments to choose and from what values, got {self.grid!r}")
-        for name, values in self.grid.items():
-            if name in SET_BY_SEARCH:
-                raise ValueError(f"{name} is set by the search and cannot be chosen from a grid")
-            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-                raise ValueError(f"the grid must have a list of values for {name}, got {values!r}")
-        return [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
 
 
 def _without_data(ratings: Ratings) -> FactorModel:

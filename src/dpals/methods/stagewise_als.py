@@ -1,7 +1,6 @@
 """Alternating least squares that learns its directions a few at a time, the strongest first."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.methods.als import ALS, Side
 from dpals.methods.base.estimator import needs_ratings
-from dpals.methods.base.parameters import COUNT, check_arguments
+from dpals.methods.base.parameters import COUNT, parameter
 from dpals.methods.shared.singular_vectors import top_right_vectors
 
 Floats = NDArray[np.float32]
@@ -24,13 +23,6 @@ class StagewiseALS(ALS):
     than the weak one's size. Here every stage adds the main singular vectors of what the model so far leaves of the
     ratings, and then solves for users and items a few times with all directions found so far.
 
-    Parameters
-    ----------
-    stage_size
-        How many directions a stage adds.
-    parameters
-        As of `ALS`; ``steps`` are those of each stage.
-
     Examples
     --------
     >>> import dpals
@@ -40,17 +32,11 @@ class StagewiseALS(ALS):
     (200, 4)
     """
 
-    def __init__(self, rank: int = 32, steps: int = 3, *, stage_size: int = 4, **parameters: Any) -> None:
-        super().__init__(rank, steps, **parameters)
-        self.stage_size = stage_size
-
-    @classmethod
-    def _parameter_names(cls) -> list[str]:
-        return [*ALS._parameter_names(), "stage_size"]
+    steps: int = parameter("How often users and items are solved for in each stage.", COUNT, default=3, kw_only=False)
+    stage_size: int = parameter("How many directions a stage adds.", COUNT, default=4)
 
     def _check(self, ratings: Ratings) -> None:
         needs_ratings(self, ratings)
-        check_arguments(self, {"stage_size": COUNT})
         super()._check(ratings)
         if self.rank > ratings.n_users:
             raise InputError(f"rank {self.rank} is more than the number of users, {ratings.n_users:,}")

@@ -10,7 +10,7 @@ from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.rows import entry_products
 from dpals.methods.base.estimator import Estimator, needs_ratings
-from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, check_arguments
+from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, parameter
 from dpals.model.factor_model import FactorModel
 from dpals.private.means import per_entry, user_offsets
 from dpals.public.initial_factors import random_factors
@@ -28,24 +28,6 @@ class TraceNorm(Estimator):
     matrix factorisation with ridges, so a user, also a new one, is served by a ridge regression on the item factors;
     with biases, the user's bias is solved for together with the vector.
 
-    Parameters
-    ----------
-    rank
-        Most singular values that are kept: the solution's own rank should be below.
-    steps
-        How often the matrix is filled and shrunk.
-    penalty
-        Of the trace norm. It starts at `first_penalty` times this, which gets there sooner, and falls to it in the
-        first half of the steps.
-    first_penalty
-        Where the penalty starts, as a multiple.
-    biases
-        Whether item and user means, shrunk, are taken off first.
-    shrinkage
-        How many ratings' worth of evidence these means start with.
-    seed
-        Chooses the random singular vectors that the first step starts from.
-
     Examples
     --------
     >>> import dpals
@@ -55,38 +37,25 @@ class TraceNorm(Estimator):
     (200, 8)
     """
 
-    def __init__(
-        self,
-        rank: int = 32,
-        steps: int = 60,
-        *,
-        penalty: float = 15.0,
-        first_penalty: float = 5.0,
-        biases: bool = True,
-        shrinkage: float = 5.0,
-        seed: int = 0,
-    ) -> None:
-        self.rank = rank
-        self.steps = steps
-        self.penalty = penalty
-        self.first_penalty = first_penalty
-        self.biases = biases
-        self.shrinkage = shrinkage
-        self.seed = seed
+    rank: int = parameter(
+        "Most singular values that are kept: the solution's own rank should be below.", COUNT, default=32, kw_only=False
+    )
+    steps: int = parameter("How often the matrix is filled and shrunk.", COUNT, default=60, kw_only=False)
+    penalty: float = parameter(
+        "Of the trace norm. It starts at `first_penalty` times this, which gets there sooner, and falls to it in the "
+        "first half of the steps.",
+        POSITIVE,
+        default=15.0,
+    )
+    first_penalty: float = parameter("Where the penalty starts, as a multiple.", POSITIVE, default=5.0)
+    biases: bool = parameter("Whether item and user means, shrunk, are taken off first.", default=True)
+    shrinkage: float = parameter(
+        "How many ratings' worth of evidence these means start with.", NOT_NEGATIVE, default=5.0
+    )
+    seed: int = parameter("Chooses the random singular vectors that the first step starts from.", WHOLE, default=0)
 
     def _check(self, ratings: Ratings) -> None:
         needs_ratings(self, ratings)
-        check_arguments(
-            self,
-            {
-                "rank": COUNT,
-                "steps": COUNT,
-                "penalty": POSITIVE,
-                "first_penalty": POSITIVE,
-                "shrinkage": NOT_NEGATIVE,
-                "seed": WHOLE,
-            },
-        )
         if self.rank > min(ratings.n_items, ratings.n_users):
             raise InputError(f"rank {self.rank} is more than the number of items or users")
         if ratings.n_ratings == 0:

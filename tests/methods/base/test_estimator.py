@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import dpals
-from dpals.methods.base.estimator import note_population
+from dpals.methods.base.estimator import note_users
 
 RATINGS = dpals.simulate.movielens_like(n_users=300, n_items=40, mean_ratings=25, seed=1)
 
@@ -23,16 +23,16 @@ def test_the_same_people_under_a_new_name_are_warned_of_and_trained_on(tmp_path,
 
 def test_rows_that_are_only_numbered_are_not_taken_for_people():
     ledger = dpals.Ledger()
-    note_population(ledger, "films", dpals.Ratings.from_csr(csr_array(np.ones((5, 1))), implicit=True))
+    note_users(ledger, "films", dpals.Ratings.from_csr(csr_array(np.ones((5, 1))), implicit=True))
     assert ledger.entries() == []
-    note_population(ledger, "films", dpals.Ratings.from_arrays(range(5), [1] * 5))
+    note_users(ledger, "films", dpals.Ratings.from_arrays(range(5), [1] * 5))
     assert {entry.kind for entry in ledger.entries()} == {"population"}
 
 
 def test_ids_are_the_same_people_as_numbers_and_as_text(caplog):
     ledger = dpals.Ledger()
-    note_population(ledger, "films", dpals.Ratings.from_arrays(range(500), [1] * 500))
-    note_population(ledger, "films as text", dpals.Ratings.from_arrays([str(user) for user in range(500)], [1] * 500))
+    note_users(ledger, "films", dpals.Ratings.from_arrays(range(500), [1] * 500))
+    note_users(ledger, "films as text", dpals.Ratings.from_arrays([str(user) for user in range(500)], [1] * 500))
     assert "as 'films' already" in caplog.text
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import dpals
 from dpals.kernels.threads import thread_count
+from dpals.methods.base.registry import NOT_PRIVATE
 
 METHODS = {
     "PooledDPALS": ({"rank": 2, "steps": 3}, 3),
@@ -32,7 +33,7 @@ def ratings():
 
 
 def make(name):
-    seed = {} if name in ("ALS", "StagewiseALS", "TraceNorm") else {"epsilon": 4.0, "insecure_seed": 1}
+    seed = {} if name in NOT_PRIVATE else {"epsilon": 4.0, "insecure_seed": 1}
     return getattr(dpals, name)(**METHODS[name][0], **seed)
 
 
@@ -83,8 +84,8 @@ def test_a_method_that_is_not_fitted_says_so(ratings):
 
 def test_implicit_feedback_too(ratings):
     steps = []
-    choices = dpals.Ratings.from_csr(ratings.to_csr(), implicit=True)
-    dpals.PooledDPALS(20.0, rank=2, steps=2).fit(choices, callbacks=[steps.append])
+    feedback = dpals.Ratings.from_csr(ratings.to_csr(), implicit=True)
+    dpals.PooledDPALS(20.0, rank=2, steps=2).fit(feedback, callbacks=[steps.append])
     assert [step.number for step in steps] == [1, 2]
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.methods.test_conformance import FOR_RATINGS, PRIVATE, SETTINGS, data, make
+from tests.methods.every_method import METHODS, PRIVATE, data, data_for, fitted_to_its_kind, make
 
 import dpals
 from dpals.methods.base.settings import estimator_from, settings_of
@@ -24,12 +24,11 @@ def search(**changes):
     return dpals.PrivateSearch(**{"estimator": dpals.ItemMean(), "grid": {"bias_prior": [0.1, 0.2]}, **changes})
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", METHODS)
 class TestEveryMethod:
     def test_is_remembered_by_its_model_through_a_folder(self, name, tmp_path):
         """So well that it can be trained again, with the same model as the result."""
-        ratings = data(implicit=name not in FOR_RATINGS)
-        method = make(name).fit(ratings)
+        method = fitted_to_its_kind(name)
         method.save(tmp_path)
         loaded = dpals.load(tmp_path)
         assert loaded.settings == method.model_.settings == settings_of(make(name))
@@ -37,7 +36,7 @@ class TestEveryMethod:
         again = estimator_from(loaded.settings)
         assert type(again) is type(method)
         assert repr(again) == repr(make(name))
-        assert values(again.fit(ratings).model_) == values(method.model_)
+        assert values(again.fit(data_for(name)).model_) == values(method.model_)
 
     def test_has_settings_that_are_json(self, name):
         settings = settings_of(make(name))
@@ -53,9 +52,9 @@ class TestEveryMethod:
 @pytest.mark.parametrize("name", PRIVATE)
 def test_settings_do_not_depend_on_the_data(name):
     """Not even on whether there is anyone."""
-    ratings = data(implicit=name not in FOR_RATINGS)
+    ratings = data_for(name)
     silent = ratings.keep(np.zeros(ratings.n_ratings, bool))
-    assert make(name).fit(ratings).model_.settings == make(name).fit(silent).model_.settings
+    assert fitted_to_its_kind(name).model_.settings == make(name).fit(silent).model_.settings
 
 
 def test_what_a_method_chose_is_not_an_argument_it_was_given():
@@ -136,6 +135,53 @@ def test_changes_after_training_do_not_reach_the_model():
 def test_arguments_that_are_missing_are_the_usual_ones():
     """As for a model of a version that did not have them yet."""
     assert repr(estimator_from({"method": "DPALS", "rank": 5})) == repr(dpals.DPALS(rank=5))
+
+
+OLD = {
+    "method": "PooledDPALS",
+    "epsilon": 2.0,
+    "delta": 1e-05,
+    "rank": 3,
+    "steps": 2,
+    "growth": 1.15,
+    "weight_exponent": None,
+    "clip": 0.5,
+    "noise_scale": 0.33,
+    "taste_scale": 0.1,
+    "bias_scale": 0.25,
+    "user_bias_ridge": 3.0,
+    "caution": 0.3,
+    "fading": 0.5,
+    "settling": 0.4,
+    "mean_share": 0.005,
+    "weight_share": 0.1,
+    "bias_share": 0.04,
+    "company_share": 0.2,
+    "gram_share": 0.03,
+    "seed": 0,
+    "insecure_seed": None,
+}
+"""What a model of PooledDPALS remembers from before some arguments became constants and one got another name."""
+
+
+class TestModelsOfEarlierVersions:
+    def test_are_trained_as_they_were(self, caplog):
+        now = dpals.PooledDPALS(2.0, rank=3, steps=2, cooccurrence_share=0.2)
+        assert repr(estimator_from(OLD)) == repr(now)
+        walk = {"method": "DPFrankWolfe", "steps": 4, "mean_share": 0.01}
+        assert repr(estimator_from(walk)) == repr(dpals.DPFrankWolfe(steps=4))
+        assert caplog.text == ""
+
+    def test_whose_constants_were_others_are_warned_of(self, caplog):
+        assert repr(estimator_from({**OLD, "caution": 1.0})) == repr(estimator_from(OLD))
+        assert "no argument 'caution': it is always 0.3, and not 1.0" in caplog.text
+
+    def test_by_a_search_have_their_grid_in_the_present_names(self, caplog):
+        old = {"method": "PrivateSearch", "estimator": OLD, "grid": {"company_share": [0.1, 0.2], "growth": [1.15]}}
+        found = estimator_from(old)
+        assert found.grid == {"cooccurrence_share": [0.1, 0.2]}
+        assert repr(found.estimator) == repr(estimator_from(OLD))
+        assert caplog.text == ""
 
 
 def test_a_model_that_does_not_say_is_refused():

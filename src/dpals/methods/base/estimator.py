@@ -1,12 +1,10 @@
-"""What every estimator shares: parameters in the manner of scikit-learn, the model, the mechanism."""
+"""What every method shares: how it is fitted, its model, and, if it is private, the mechanism and the ledger."""
 
 import hashlib
-import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
@@ -17,7 +15,8 @@ from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.ledger.checkpoint import Checkpoint, remove_checkpoint
 from dpals.ledger.ledger import Ledger
-from dpals.methods.base.options import AfterStep, Callback, Options, checked, unwatched, watched
+from dpals.methods.base.options import Callback, Options, Request, unwatched, watched
+from dpals.methods.base.parameters import Parameters, attribute, parameter
 from dpals.methods.base.settings import settings_of
 from dpals.model.factor_model import FactorModel
 from dpals.model.history import ColumnNames
@@ -26,11 +25,11 @@ from dpals.release.mechanism import Mechanism
 from dpals.statement.record import Statement
 
 
-class Estimator:
-    """Base of all methods. ``__init__`` of a subclass only stores its arguments; `fit` sets ``model_``."""
+class Estimator(Parameters):
+    """Base of all methods. Subclasses declare their arguments with `parameter`; `fit` sets ``model_``."""
 
-    model_: FactorModel
-    _after_step: AfterStep = staticmethod(unwatched)
+    model_: FactorModel = attribute()
+    _after_step = staticmethod(unwatched)
 
     def fit(self, ratings: Ratings, *, options: Options | None = None, callbacks: Sequence[Callback] = ()) -> Self:
         """Train on ratings, without privacy.
@@ -44,39 +43,43 @@ class Estimator:
         callbacks
             Called after each step with a `Step`.
         """
-        options = checked(options, callbacks)
-        if options.checkpoint is not None:
-            raise ValueError(f"{type(self).__name__} releases nothing that a checkpoint could keep: leave it out")
+        return self._fit_as_asked(ratings, Request.of(options, callbacks))
+
+    def _fit_as_asked(self, ratings: Ratings, request: Request) -> Self:
+        """What `fit` of every method does."""
+        self._check_request(request)
         self.check(ratings)
-        with self._watched(options, callbacks):
-            self.model_ = self._with_settings(self._train(ratings))
+        model = self._trained(ratings, request)
+        self.model_ = replace(model, settings=settings_of(self))
         return self
 
     def check(self, ratings: Ratings) -> None:
-        """Raise where the arguments or the ratings do not fit the method. `fit` does so before anything is spent."""
+        """Raise if the arguments or the ratings do not suit the method. `fit` does so before anything is spent."""
         if not isinstance(ratings, Ratings):
             raise InputError(f"fit takes a dpals.Ratings, not a {type(ratings).__name__}: see Ratings.from_frame")
+        self.check_parameters()
         self._check(ratings)
 
     def _check(self, ratings: Ratings) -> None:
-        """What `check` looks at besides the type."""
+        """What `check` looks at besides the type and the values of single arguments."""
+
+    def _check_request(self, request: Request) -> None:
+        """Raise if the method cannot be fitted as it was asked to."""
+        if request.options.checkpoint is not None:
+            raise ValueError(f"{type(self).__name__} releases nothing that a checkpoint could keep: leave it out")
+
+    def _trained(self, ratings: Ratings, request: Request) -> FactorModel:
+        """The model, trained as asked. Everything was checked."""
+        with self._watched(request):
+            return self._train(ratings)
 
     def _train(self, ratings: Ratings) -> FactorModel:
         raise NotImplementedError
 
-    def _with_settings(self, model: FactorModel) -> FactorModel:
-        """The same model, which says what method trained it and with what arguments."""
-        return replace(model, settings=settings_of(self))
-
     @contextmanager
-    def _watched(
-        self,
-        options: Options,
-        callbacks: Sequence[Callback],
-        stated: Callable[[FactorModel], FactorModel] | None = None,
-    ) -> Iterator[None]:
+    def _watched(self, request: Request, stated: Callable[[FactorModel], FactorModel] | None = None) -> Iterator[None]:
         """While training, methods call ``_after_step`` with the step, the number of steps and the model so far."""
-        with watched(options, callbacks, stated) as after_step:
+        with watched(request, stated) as after_step:
             self._after_step = after_step
             try:
                 yield
@@ -135,38 +138,26 @@ class Estimator:
         """Write the model to a folder, for `dpals.load`."""
         self.model_.save(path)
 
-    @classmethod
-    def _parameter_names(cls) -> list[str]:
-        return list(inspect.signature(cls).parameters)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, scikit-learn passes it
-        """The constructor's arguments and their values."""
-        return {name: getattr(self, name) for name in self._parameter_names()}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Change constructor arguments by name."""
-        for name, value in parameters.items():
-            if name not in self._parameter_names():
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}: {self._parameter_names()}")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({arguments})"
-
 
 class PrivateEstimator(Estimator):
     """Base of the private methods: `_fit` does the work with a mechanism that holds the whole budget."""
 
-    epsilon: float | None
-    delta: float
-    insecure_seed: int | None
-    _checkpoint: tuple[Path, str] | None = None
-    """Folder and run of the checkpoint that `save` removes."""
+    epsilon: float = parameter(
+        "The privacy budget, together with `delta`. Smaller is more private.",
+        default=1.0,
+        kw_only=False,
+    )
+    delta: float = parameter(
+        "The delta of the guarantee. Choose it well below 1 over the number of users.", default=1e-5, kw_only=False
+    )
+    insecure_seed: int | None = parameter(
+        "Repeatable noise, for tests and simulated data: the model is then not private and says so.",
+        default=None,
+        last=True,
+    )
     adaptive_costs = False
     """Whether what a release costs depends on earlier ones. The whole budget then counts as spent."""
-    mechanism_class: type[Mechanism] = Mechanism
+    mechanism_class = Mechanism
     """What `fit` makes its mechanism with. An audit puts a double in its place that records what goes through."""
 
     def fit(
@@ -191,37 +182,40 @@ class PrivateEstimator(Estimator):
         dataset
             The name of the data in the ledger.
         options
-            Threads, progress, and a checkpoint to go on from after a crash.
+            Threads, progress, and a checkpoint from which an interrupted training resumes.
         callbacks
             Called after each step with a `Step`.
         """
-        options = checked(options, callbacks)
-        self.check(ratings)
-        budget = self._budget(ratings)
-        note_population(ledger, dataset, ratings)
-        with self._kept(options, ratings, dataset) as checkpoint:
+        return self._fit_as_asked(ratings, Request.of(options, callbacks, ledger, dataset))
+
+    def _check_request(self, request: Request) -> None:
+        """A private method can be fitted in every way."""
+
+    def _trained(self, ratings: Ratings, request: Request) -> FactorModel:
+        budget, ledger, dataset = self._budget(ratings), request.ledger, request.dataset
+        note_users(ledger, dataset, ratings)
+        with self._kept(request.options, ratings, dataset) as checkpoint:
             recorded = budget, ledger or Ledger(), dataset, self.insecure_seed, checkpoint
             mechanism = self.mechanism_class(*recorded, adaptive=self.adaptive_costs)
 
             def stated(model: FactorModel) -> FactorModel:
                 return model.with_privacy(Statement.of(mechanism, tuple(ratings.public_facts())))
 
-            with mechanism, self._watched(options, callbacks, stated):
+            with mechanism, self._watched(request, stated):
                 model = self._fit(ratings, mechanism)
-            self.model_ = self._with_settings(stated(model))
-        return self
+            return stated(model)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a folder, for `dpals.load`, and remove the checkpoint, which is not needed any more."""
         super().save(path)
-        if self._checkpoint is not None:
+        if "_checkpoint" in vars(self):
             remove_checkpoint(*self._checkpoint)
-            self._checkpoint = None
+            del self._checkpoint
 
     @contextmanager
     def _kept(self, options: Options, ratings: Ratings, dataset: str) -> Iterator[Checkpoint | None]:
-        """The checkpoint of this training, where one is wanted."""
-        self._checkpoint = None
+        """The checkpoint of this training, if one is wanted. `save` removes it."""
+        vars(self).pop("_checkpoint", None)
         if options.checkpoint is None:
             yield None
             return
@@ -253,13 +247,9 @@ class PrivateEstimator(Estimator):
         raise NotImplementedError
 
 
-def note_population(ledger: Ledger | None, dataset: str, ratings: Ratings) -> None:
+def note_users(ledger: Ledger | None, dataset: str, ratings: Ratings) -> None:
     """Let the ledger warn where the people are known under another name. Rows that are only numbered have no ids."""
-    if ledger is None:
-        return
-    if not isinstance(ledger, Ledger):
-        raise InputError(f"ledger must be a dpals.Ledger, for example dpals.Ledger('ledger.db'), not {ledger!r}")
-    if not ratings.anonymous:
+    if ledger is not None and not ratings.anonymous:
         ledger.note_users(dataset, ratings.users.tolist())
 
 

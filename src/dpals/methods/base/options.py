@@ -1,4 +1,4 @@
-"""How to train, as far as that changes neither the result nor its privacy; and what is heard of each step."""
+"""How to train, as far as that changes neither the result nor its privacy; and what callbacks get after each step."""
 
 import logging
 import os
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dpals.errors import InputError
 from dpals.kernels.threads import limited_threads
+from dpals.ledger.ledger import Ledger
 from dpals.model.factor_model import FactorModel
 from dpals.system.progress import progress_bar
 
@@ -26,8 +27,8 @@ class Options:
     progress
         Whether to show a bar with the time that is left, where the output is a terminal.
     checkpoint
-        A folder in which released statistics are kept until the model is saved. If training is broken off, the same
-        call goes on where it stopped: what was released before is not released or paid for again.
+        A folder in which released statistics are kept until the model is saved. If training is interrupted, the same
+        call resumes it: what was released before is not released or paid for again.
 
     Examples
     --------
@@ -77,27 +78,44 @@ AfterStep = Callable[[int, int, FactorModel | Callable[[], FactorModel]], None]
 """What methods call: the number of the step, how many there are, and the model so far, or a function that makes it."""
 
 
-def unwatched(number: int, total: int, model: FactorModel | Callable[[], FactorModel]) -> None:
+def unwatched(number: int, total: int, model: FactorModel | Callable[[], FactorModel], /) -> None:
     """Nobody listens."""
 
 
-def checked(options: Options | None, callbacks: Sequence[Callback]) -> Options:
-    """The options, or the usual ones; an error where they or the callbacks are something else."""
-    if options is not None and not isinstance(options, Options):
-        raise InputError(f"options must be dpals.Options, for example dpals.Options(threads=1), not {options!r}")
-    if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
-        raise InputError(f"callbacks must be a list of functions of a dpals.Step, not {callbacks!r}")
-    return options or Options()
+@dataclass(frozen=True)
+class Request:
+    """What `fit` was asked for besides the data: how to train, and for private methods where to record it."""
+
+    options: Options
+    callbacks: Sequence[Callback]
+    ledger: Ledger | None
+    dataset: str
+
+    @classmethod
+    def of(
+        cls,
+        options: Options | None,
+        callbacks: Sequence[Callback],
+        ledger: Ledger | None = None,
+        dataset: str = "ratings",
+    ) -> "Request":
+        """The request, with the usual options if none are given; an error if something else was given."""
+        if options is not None and not isinstance(options, Options):
+            raise InputError(f"options must be dpals.Options, for example dpals.Options(threads=1), not {options!r}")
+        if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
+            raise InputError(f"callbacks must be a list of functions of a dpals.Step, not {callbacks!r}")
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise InputError(f"ledger must be a dpals.Ledger, for example dpals.Ledger('ledger.db'), not {ledger!r}")
+        return cls(options or Options(), callbacks, ledger, dataset)
 
 
 @contextmanager
-def watched(
-    options: Options, callbacks: Sequence[Callback], stated: Callable[[FactorModel], FactorModel] | None = None
-) -> Iterator[AfterStep]:
-    """What to call after each step, while threads are limited, BLAS to one, and the bar is shown as the options say.
+def watched(request: Request, stated: Callable[[FactorModel], FactorModel] | None = None) -> Iterator[AfterStep]:
+    """What to call after each step, while threads are limited, BLAS to one, and a bar is shown if so asked.
 
-    `stated` gives a model the statement of what was spent so far, where there is one.
+    `stated` gives the model so far a statement of what was spent, if the method is private.
     """
+    options, callbacks = request.options, request.callbacks
     with limited_threads(options.threads), progress_bar("Training", options.progress) as advance:
 
         def after_step(number: int, total: int, model: FactorModel | Callable[[], FactorModel]) -> None:

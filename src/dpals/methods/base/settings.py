@@ -1,16 +1,35 @@
 """The method that trained a model and its arguments, as plain values that go to JSON, and back to an estimator."""
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import dpals
 from dpals.errors import InputError
+from dpals.methods.base.registry import METHODS
 
 if TYPE_CHECKING:
     from dpals.methods.base.estimator import Estimator
+
+logger = logging.getLogger(__name__)
+
+_RENAMED = {"PooledDPALS": {"company_share": "cooccurrence_share"}}
+"""Arguments of earlier versions that have another name now."""
+_REMOVED = {
+    "PooledDPALS": {
+        "growth": 1.15,
+        "caution": 0.3,
+        "fading": 0.5,
+        "settling": 0.4,
+        "mean_share": 0.005,
+        "bias_share": 0.04,
+    },
+    "DPFrankWolfe": {"mean_share": 0.01},
+}
+"""Arguments of earlier versions that are constants now, and their values."""
 
 
 def settings_of(estimator: "Estimator") -> dict[str, Any] | None:
@@ -21,6 +40,7 @@ def settings_of(estimator: "Estimator") -> dict[str, Any] | None:
 
     Examples
     --------
+    >>> import dpals
     >>> settings_of(dpals.GlobalMean(2.0))
     {'method': 'GlobalMean', 'epsilon': 2.0, 'delta': 1e-05, 'insecure_seed': None}
     """
@@ -31,7 +51,10 @@ def settings_of(estimator: "Estimator") -> dict[str, Any] | None:
 
 
 def estimator_from(settings: Mapping[str, Any] | None) -> "Estimator":
-    """An estimator with the settings that a model remembers, not fitted; InputError where that cannot be.
+    """An estimator with the settings that a model remembers, not fitted; InputError if that cannot be.
+
+    Models of earlier versions remember arguments that were renamed or became constants since; if a constant has
+    another value now, a warning is logged.
 
     Examples
     --------
@@ -47,18 +70,32 @@ def estimator_from(settings: Mapping[str, Any] | None) -> "Estimator":
         raise InputError(f"settings name a method and its arguments, and are not {settings!r}")
     name = settings.get("method")
     method = _method_named(name)
-    if method is None:
+    if method is None or not isinstance(name, str):
         raise InputError(f"{name!r} is no method of this version of dpals")
-    arguments = {argument: value for argument, value in settings.items() if argument != "method"}
+    arguments = _current(name, {argument: value for argument, value in settings.items() if argument != "method"})
     for argument, value in arguments.items():
         if argument not in method._parameter_names():
             raise InputError(f"{name} of this version of dpals has no argument {argument!r}")
         if isinstance(value, Mapping) and isinstance(value.get("method"), str):  # in a grid it would be a list
+            if isinstance(arguments.get("grid"), Mapping):
+                arguments["grid"] = _current(value["method"], arguments["grid"])
             arguments[argument] = estimator_from(value)
     try:
         return method(**arguments)
     except TypeError as problem:
         raise InputError(f"{name} lacks an argument: {problem}") from problem
+
+
+def _current(method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a model made by an earlier version, under the names they have now and without those removed."""
+    renamed, removed = _RENAMED.get(method, {}), _REMOVED.get(method, {})
+    for argument in arguments.keys() & removed.keys():
+        if arguments[argument] not in (removed[argument], [removed[argument]]):
+            logger.warning(
+                "%s of this version of dpals has no argument %r: it is always %s, and not %s as for this model",
+                *(method, argument, removed[argument], arguments[argument]),
+            )
+    return {renamed.get(name, name): value for name, value in arguments.items() if name not in removed}
 
 
 class _NotPlainError(Exception):
@@ -92,8 +129,9 @@ def _plain(value: Any) -> Any:
 
 
 def _method_named(name: Any) -> "type[Estimator] | None":
-    """The method among the public names of this library."""
-    from dpals.methods.base.estimator import Estimator
-
-    found = getattr(dpals, name) if name in dpals.__all__ else None
-    return found if isinstance(found, type) and issubclass(found, Estimator) else None
+    """The class of a method of this library."""
+    modules = {method.name: method.module for method in METHODS}
+    if not isinstance(name, str) or name not in modules:
+        return None
+    found: type[Estimator] = getattr(import_module(modules[name]), name)
+    return found

@@ -5,35 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.methods.base.parameters import POSITIVE, SHARE, WHOLE, Within
 from dpals.release.accounting import Budget
 
 Doubles = NDArray[np.float64]
 
 _LARGEST_RANK = 32
 
-CONSTRAINTS: dict[str, Within] = {
-    "rank": Within(low=0, closed=True, whole=True, optional=True),
-    "steps": Within(low=1, closed=True, whole=True, optional=True),
-    "growth": POSITIVE,
-    "weight_exponent": Within(closed=True, optional=True),
-    "clip": POSITIVE,
-    "noise_scale": POSITIVE,
-    "taste_scale": POSITIVE,
-    "bias_scale": POSITIVE,
-    "user_bias_ridge": POSITIVE,
-    "caution": Within(high=1, closed=True),
-    "fading": Within(high=1, closed=True),
-    "settling": Within(high=1, closed=True),
-    "mean_share": SHARE,
-    "weight_share": SHARE,
-    "bias_share": SHARE,
-    "company_share": SHARE,
-    "gram_share": SHARE,
-    "seed": WHOLE,
-}
-
-
+FIRST_SHARE = 0.005  # of the budget, for the global mean of ratings, or how many items users have
+BIAS_SHARE = 0.04  # of what is left after the weights, for a first round of biases of ratings
 GROWTH = 1.15
 """Each step costs this many times what the one before cost: early steps only need to find the direction."""
 _ROUNDS = 4  # of co-occurrence

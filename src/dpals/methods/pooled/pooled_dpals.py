@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator
-from dpals.methods.base.parameters import check_arguments
-from dpals.methods.pooled.budget import CONSTRAINTS, Settings, Shares
+from dpals.methods.base.parameters import POSITIVE, SHARE, WHOLE, Within, attribute, parameter
+from dpals.methods.pooled.budget import BIAS_SHARE, FIRST_SHARE, Settings, Shares
 from dpals.methods.pooled.implicit import fit_implicit
 from dpals.methods.pooled.ratings import RatingScales, fit_ratings
 from dpals.model.factor_model import FactorModel
@@ -33,45 +33,6 @@ class PooledDPALS(PrivateEstimator):
     For implicit feedback the model predicts the log odds that a user has an item, and a user's vector is the most
     likely one. The sums for an item are then over the vectors of the users who have it. Little budget gives popularity.
 
-    Parameters
-    ----------
-    epsilon, delta
-        The privacy budget.
-    rank
-        Length of the vectors. By default it is chosen from the released weights of the items, after the budget:
-        `get_params` then shows the choice. 0 is a model of biases alone, or of popularity.
-    steps
-        Number of releases of right-hand sides: by default 10 for ratings and 4 for implicit feedback.
-    growth
-        Each step may cost so many times what the one before cost: early ones only need to find the direction.
-    weight_exponent
-        a: a rating's weight is in proportion to the popularity of its item to the power -a. By default 0.3 for
-        ratings and 0.15 for implicit feedback.
-    clip
-        Largest contribution of a user, in units of what a typical user contributes.
-    noise_scale, taste_scale, bias_scale
-        For ratings: what is expected before looking, as standard deviations in units of half the rating range, of
-        a rating around its prediction, of what tastes explain, and of item biases.
-    user_bias_ridge
-        For ratings: how many ratings' worth of evidence a user's own bias starts with.
-    caution
-        For ratings: where a step lies between Newton's method (0, unstable) and expectation maximisation (1, slow).
-    fading, settling
-        For ratings: in the first `settling` of the steps the evidence about factors is multiplied by `fading`
-        before each step, because users' vectors still change a lot.
-    mean_share, weight_share
-        Shares of the budget for the global mean, or the numbers of items that users have in implicit feedback, and
-        for the items' popularity and weights.
-    company_share, bias_share
-        Shares of the rest for who rates what with whom, and for a first round of biases of ratings. The steps get
-        what is left.
-    gram_share
-        Share of each step for what all items share.
-    seed
-        Chooses where factors start. It is public.
-    insecure_seed
-        Repeatable noise, for tests and simulated data: the model is then not private and says so.
-
     Examples
     --------
     >>> import dpals
@@ -82,58 +43,53 @@ class PooledDPALS(PrivateEstimator):
     """
 
     adaptive_costs = True
-    rank_: int
-    steps_: int
-    weight_exponent_: float
-    report_: str
-    """What could be learned at this budget, in words. It comes from released numbers and is public."""
-
-    def __init__(
-        self,
-        epsilon: float | None = 1.0,
-        delta: float = 1e-5,
-        *,
-        rank: int | None = None,
-        steps: int | None = None,
-        growth: float = 1.15,
-        weight_exponent: float | None = None,
-        clip: float = 0.5,
-        noise_scale: float = 0.33,
-        taste_scale: float = 0.1,
-        bias_scale: float = 0.25,
-        user_bias_ridge: float = 3.0,
-        caution: float = 0.3,
-        fading: float = 0.5,
-        settling: float = 0.4,
-        mean_share: float = 0.005,
-        weight_share: float = 0.1,
-        bias_share: float = 0.04,
-        company_share: float = 0.25,
-        gram_share: float = 0.03,
-        seed: int = 0,
-        insecure_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rank = rank
-        self.steps = steps
-        self.growth = growth
-        self.weight_exponent = weight_exponent
-        self.clip = clip
-        self.noise_scale = noise_scale
-        self.taste_scale = taste_scale
-        self.bias_scale = bias_scale
-        self.user_bias_ridge = user_bias_ridge
-        self.caution = caution
-        self.fading = fading
-        self.settling = settling
-        self.mean_share = mean_share
-        self.weight_share = weight_share
-        self.bias_share = bias_share
-        self.company_share = company_share
-        self.gram_share = gram_share
-        self.seed = seed
-        self.insecure_seed = insecure_seed
+    rank: int | None = parameter(
+        "Length of the vectors. By default it is chosen from the released weights of the items, after the budget: "
+        "`get_params` then shows the choice. 0 is a model of biases alone, or of popularity.",
+        Within(low=0, closed=True, whole=True, optional=True),
+        default=None,
+    )
+    steps: int | None = parameter(
+        "Number of releases of right-hand sides: by default 10 for ratings and 4 for implicit feedback.",
+        Within(low=1, closed=True, whole=True, optional=True),
+        default=None,
+    )
+    weight_exponent: float | None = parameter(
+        "a: a rating's weight is in proportion to the popularity of its item to the power -a. By default 0.3 for "
+        "ratings and 0.15 for implicit feedback.",
+        Within(closed=True, optional=True),
+        default=None,
+    )
+    clip: float = parameter(
+        "Largest contribution of a user, in units of what a typical user has to contribute.", POSITIVE, default=0.5
+    )
+    noise_scale: float = parameter(
+        "For ratings: standard deviation, before looking, of a rating around its prediction. As for the next two, its "
+        "unit is half the rating range.",
+        POSITIVE,
+        default=0.33,
+    )
+    taste_scale: float = parameter(
+        "For ratings: standard deviation, before looking, of what tastes explain.", POSITIVE, default=0.1
+    )
+    bias_scale: float = parameter(
+        "For ratings: standard deviation, before looking, of item biases.", POSITIVE, default=0.25
+    )
+    user_bias_ridge: float = parameter(
+        "For ratings: how many ratings' worth of evidence a user's own bias starts with.", POSITIVE, default=3.0
+    )
+    weight_share: float = parameter("Share of the budget for the items' popularity and weights.", SHARE, default=0.1)
+    cooccurrence_share: float = parameter(
+        "Share of the rest for who rates what with whom. The steps get what is left.", SHARE, default=0.25
+    )
+    gram_share: float = parameter("Share of each step for what all items share.", SHARE, default=0.03)
+    seed: int = parameter("Chooses where factors start. It is public.", WHOLE, default=0)
+    rank_: int = attribute()
+    steps_: int = attribute()
+    weight_exponent_: float = attribute()
+    report_: str = attribute(
+        "What could be learned at this budget, in words. It comes from released numbers and is public."
+    )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments; after `fit` with what was chosen in place of None."""
@@ -144,14 +100,10 @@ class PooledDPALS(PrivateEstimator):
         return parameters
 
     def _check(self, ratings: Ratings) -> None:
-        check_arguments(self, CONSTRAINTS)
         if self.rank is not None and self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
-        shares = self._shares()
-        if shares.first + shares.weights >= 1 or shares.cooccurrence + shares.biases >= 1:
-            raise ValueError(
-                "mean_share and weight_share, and company_share and bias_share, must each leave something of the budget"
-            )
+        if FIRST_SHARE + self.weight_share >= 1 or self.cooccurrence_share + BIAS_SHARE >= 1:
+            raise ValueError("weight_share and cooccurrence_share must each leave something of the budget")
 
     def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
         kind = "implicit feedback" if ratings.is_implicit else "ratings"
@@ -172,10 +124,10 @@ class PooledDPALS(PrivateEstimator):
 
     def _shares(self) -> Shares:
         return Shares(
-            first=self.mean_share,
+            first=FIRST_SHARE,
             weights=self.weight_share,
-            cooccurrence=self.company_share,
-            biases=self.bias_share,
+            cooccurrence=self.cooccurrence_share,
+            biases=BIAS_SHARE,
             gram=self.gram_share,
         )
 

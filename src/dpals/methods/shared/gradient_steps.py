@@ -1,7 +1,6 @@
 """What DPSGD and SGLD share: noisy gradients of the item factors and biases, step after step."""
 
 from collections.abc import Callable
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
-from dpals.methods.base.parameters import OneOf, Within, check_arguments
+from dpals.methods.base.parameters import COUNT, FRACTION, POSITIVE, SHARE, WHOLE, parameter
 from dpals.model.factor_model import FactorModel
 from dpals.private.gradients import gradient_contribution
 from dpals.private.user_vectors import LeastSquaresProblem
@@ -23,18 +22,25 @@ Doubles = NDArray[np.float64]
 class GradientMethod(PrivateEstimator):
     """Base of the methods that move item factors and biases along released gradients."""
 
-    constraints: ClassVar[dict[str, Within | OneOf]]
-    rank: int
-    steps: int
-    gradient_clip: float
-    average: float
-    user_bias_ridge: float
-    start_scale: float
-    seed: int
+    rank: int = parameter("Length of the vectors.", COUNT, default=4)
+    steps: int = parameter("Number of releases.", COUNT, default=20)
+    gradient_clip: float = parameter(
+        "Largest norm of a user's gradient of half the squared error.", POSITIVE, default=5.0
+    )
+    average: float = parameter(
+        "Share of the steps, the last ones, over which the model is averaged; 0 for the last one alone.",
+        FRACTION,
+        default=0.0,
+    )
+    user_bias_ridge: float = parameter("Ridge of the users' biases.", POSITIVE, default=5.0)
+    start_scale: float = parameter("Standard deviation of the first, random factors.", POSITIVE, default=0.1)
+    mean_share: float = parameter(
+        "Share of the budget for the global mean and the number of users, which come together.", SHARE, default=0.01
+    )
+    seed: int = parameter("Chooses the random factors. It is public.", WHOLE, default=0)
 
     def _check(self, ratings: Ratings) -> None:
         needs_ratings(self, ratings)
-        check_arguments(self, self.constraints)
         if self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
 
