@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import dpals
-from dpals.audit.pictures import draw_curves
+from dpals.audit.plots import draw_curves
 from dpals.audit.planted_bugs import audit_planted_bugs
 from dpals.audit.run import run_audit
 from dpals.cli.methods import METHODS

@@ -11,9 +11,9 @@ from scipy import stats
 import dpals
 from dpals.audit import search_canary
 from dpals.audit.canary import audit_canary
-from dpals.audit.crowd import crowd_of, parts_of, scores
-from dpals.audit.data import odd_people
-from dpals.audit.recording import recorded
+from dpals.audit.canary_scores import crowd_of, parts_of, scores
+from dpals.audit.simulated_data import odd_users
+from dpals.audit.recorded_run import record_run
 from dpals.release import accounting, selection
 from dpals.release import contribution as contribution_module
 from dpals.release import mechanism as mechanism_module
@@ -22,7 +22,7 @@ from dpals.release.noise import InsecureSeededStream, rounded_gaussian
 from dpals.release.selection import tries_of
 from dpals.release.sums import add_exactly, empty_sums
 
-EXPLICIT, IMPLICIT = (odd_people(40, 40, implicit=implicit).ratings() for implicit in (False, True))
+EXPLICIT, IMPLICIT = (odd_users(40, 40, implicit=implicit).ratings() for implicit in (False, True))
 SUBJECTS = {
     "counts": (dpals.Popularity(epsilon=1.0), IMPLICIT),
     "counts and sums": (dpals.ItemMean(epsilon=1.0), EXPLICIT),
@@ -89,7 +89,7 @@ def test_curves_are_those_of_the_gaussian_mechanism():
 @pytest.mark.parametrize("name", ["counts and sums", "vectors", "a large matrix"])
 def test_scores_are_normal_as_the_line_between_them_assumes(name):
     method, ratings = SUBJECTS[name]
-    scored = scores(parts_of(recorded(method, ratings)), 20_000)
+    scored = scores(parts_of(record_run(method, ratings)), 20_000)
     assert scored["all"].reach == pytest.approx(accounting.mu(1.0, 1e-5), rel=0.001)
     for canaries in scored.values():
         assert stats.kstest(canaries.absent, "norm").pvalue > 1e-7
@@ -121,9 +121,9 @@ def test_what_canaries_add_is_known_and_at_the_bound(query, wide):
     class Recorded:
         pass
 
-    passage = Recorded()
-    passage.query, passage.record = query, record
-    crowd = crowd_of(passage, 256, wide)
+    release = Recorded()
+    release.query, release.record = query, record
+    crowd = crowd_of(release, 256, wide)
     asked = replace(query, n_items=crowd.rows)
     grid = Grid.of(asked, record.bound.bit_length() - 1)
     sums = empty_sums(asked)
@@ -261,7 +261,7 @@ def test_large_epsilons_of_sound_searches_are_covered(distribution, epsilon, del
 
 
 def test_an_epsilon_that_promises_nothing_is_not_worked_out():
-    statement = recorded(search(epsilon=900.0), EXPLICIT).model.privacy
+    statement = record_run(search(epsilon=900.0), EXPLICIT).model.privacy
     tries = tries_of(statement.selection.distribution, statement.selection.tries)
     assert search_canary._check_own_loss(statement, tries).verdict == "inconclusive"
 

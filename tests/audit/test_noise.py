@@ -7,17 +7,17 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 import dpals
-from dpals.audit import noise, surprise
-from dpals.audit.data import odd_people
+from dpals.audit import noise, p_values
+from dpals.audit.simulated_data import odd_users
 from dpals.audit.noise import audit_noise
 from dpals.audit.noise_samples import due_weights
-from dpals.audit.recording import recorded
+from dpals.audit.recorded_run import record_run
 from dpals.audit.report import Check
 from dpals.audit.streams import (
     check_paid_first,
     watched_streams,
 )
-from dpals.audit.surprise import enough_for_half_variance
+from dpals.audit.p_values import samples_for_half_variance
 from dpals.release import mechanism as mechanism_module
 from dpals.release import noise as noise_module
 from dpals.release.contribution import Query
@@ -25,8 +25,8 @@ from dpals.release.mechanism import Mechanism
 from dpals.release.noise import InsecureSeededStream, NoiseStream, rounded_gaussian
 from dpals.statement.record import Statement
 
-RATED = odd_people(40, 40, implicit=False).ratings()
-LIKED = odd_people(40, 40, implicit=True).ratings()
+RATED = odd_users(40, 40, implicit=False).ratings()
+LIKED = odd_users(40, 40, implicit=True).ratings()
 
 
 def search(**arguments):
@@ -88,7 +88,7 @@ def test_too_few_numbers_are_inconclusive_and_the_detail_says_how_many_would_do(
     level = audit_noise(dpals.GlobalMean(), RATED, samples=50)
     assert level.verdict == "inconclusive"
     (check,) = [check for check in level.checks if check.verdict == "inconclusive"]
-    enough = enough_for_half_variance(surprise.limit_for(5))
+    enough = samples_for_half_variance(surprise.limit_for(5))
     assert f"{enough:,} of each would" in check.detail
     assert audit_noise(dpals.GlobalMean(), RATED, samples=enough).verdict == "passed"
     halve(monkeypatch)
@@ -262,8 +262,8 @@ def test_spoilt_noise_is_noticed(monkeypatch, plant, method, noticed_by):
 def test_early_words_of_a_search_are_not_taken_for_those_that_draw_its_tries(monkeypatch):
     draw_before_paying(monkeypatch)
     with watched_streams() as watch:
-        run = recorded(search(), RATED)
-    assert check_paid_first(watch, 1, run.passages[0]).verdict == "failed"
+        run = record_run(search(), RATED)
+    assert check_paid_first(watch, 1, run.releases[0]).verdict == "failed"
 
 
 def test_weights_are_those_of_upper_triangles():

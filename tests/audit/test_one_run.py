@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpals
-from dpals.audit.attacks import Promise, canary_ratings, fit_to_each, rated, right_guesses, roc
+from dpals.audit.membership_attack import Promise, canary_ratings, fit_to_each, rated, right_guesses, roc
 from dpals.audit.one_run import audit_one_run
 from dpals.errors import InputError
 from dpals.release.mechanism import Mechanism

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.audit.attacks import (
+from dpals.audit.membership_attack import (
     NO_PRIVACY,
     Doubles,
     Promise,
@@ -24,9 +24,9 @@ from dpals.audit.attacks import (
     trained,
     without_privacy,
 )
-from dpals.audit.bounds import CONFIDENCE
-from dpals.audit.guessing import chance_of_guesses, epsilon_of_guesses, guesses_needed
-from dpals.audit.recording import checked_subject
+from dpals.audit.confidence_bounds import CONFIDENCE
+from dpals.audit.guess_bounds import chance_of_guesses, epsilon_of_guesses, guesses_needed
+from dpals.audit.recorded_run import checked_subject
 from dpals.audit.report import Check, Curve, Level
 from dpals.data.simulate import movielens_like
 from dpals.errors import InputError

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpals.audit import neighbours
-from dpals.audit.books import disagreements, forgotten, untrue_conversions
-from dpals.audit.data import Rows, few_people, fitting, odd_people
+from dpals.audit.accounting_checks import accounting_errors, composition_errors, untrue_conversions
+from dpals.audit.simulated_data import Rows, four_users, smallest_catalogue, odd_users
 from dpals.audit.drills import beyond_bounds, breaches
 from dpals.audit.ledger_drills import ledger_breaches
-from dpals.audit.neighbours import differences, used
-from dpals.audit.recording import Passage, Run, TrainingFailed, checked_subject, recorded
+from dpals.audit.neighbours import differences, share_of_bound
+from dpals.audit.recorded_run import RecordedRelease, RecordedRun, TrainingFailed, checked_subject, record_run
 from dpals.audit.report import Check, Level
-from dpals.audit.resume_drills import resume_breaches, written_about
-from dpals.audit.search_replay import search_leaks, telling_seed
-from dpals.audit.serving import mixed_up
+from dpals.audit.resume_drills import resume_breaches, checkpoint_leaks
+from dpals.audit.search_replay import search_leaks, seed_with_several_tries
+from dpals.audit.serving import serving_differences
 from dpals.audit.way_in import Findings, neighbours_read, neighbours_trained
 from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
@@ -62,15 +62,15 @@ def audit_replay(estimator: PrivateEstimator, implicit: bool = False, people: in
     'passed'
     """
     estimator = checked_subject(estimator)
-    n_items = fitting(estimator, lambda size: few_people(size, implicit).ratings())
-    rows, few = odd_people(people, n_items, implicit), few_people(n_items, implicit)
+    n_items = smallest_catalogue(estimator, lambda size: four_users(size, implicit).ratings())
+    rows, few = odd_users(people, n_items, implicit), four_users(n_items, implicit)
     runs = _with_everyone(estimator, rows)
     checks, facts = _neighbour_checks(estimator, runs, rows, few)
     checks += [
         _crowd_check(runs.richer, n_items, implicit),
         *_book_checks(estimator, runs, rows),
         *_drill_checks(runs),
-        _check("what a user is served depends on nobody else", mixed_up(runs.loud.model, rows), "alone and together"),
+        _check("what a user is served depends on nobody else", serving_differences(runs.loud.model, rows), "alone and together"),
         *_way_in_checks(runs, n_items, implicit, people),
     ]
     if isinstance(estimator, PrivateSearch):
@@ -78,8 +78,8 @@ def audit_replay(estimator: PrivateEstimator, implicit: bool = False, people: in
         checks.append(_check("a search gives away nothing but its best try", leaks, "with and without other tries"))
     else:
         checks += [
-            _check("runs on the same data add up", forgotten(estimator, few.ratings()), "three runs in one ledger"),
-            _check("a checkpoint has nothing but releases", written_about(estimator, few), "with and without a user"),
+            _check("runs on the same data add up", composition_errors(estimator, few.ratings()), "three runs in one ledger"),
+            _check("a checkpoint has nothing but releases", checkpoint_leaks(estimator, few), "with and without a user"),
         ]
     return Level(1, "replay", tuple(checks), facts)
 
@@ -88,20 +88,20 @@ def audit_replay(estimator: PrivateEstimator, implicit: bool = False, people: in
 class _Runs:
     """Trainings on everyone: as it is; of the method with much more budget; and with louder releases as well."""
 
-    usual: Run
+    usual: RecordedRun
     richer: PrivateEstimator
-    rich: Run
-    loud: Run
+    rich: RecordedRun
+    loud: RecordedRun
 
 
 def _with_everyone(estimator: PrivateEstimator, rows: Rows) -> _Runs:
     ratings, richer = rows.ratings(), _with_more_budget(estimator)
     seed, usual_seed = _SEED, None
     if isinstance(estimator, PrivateSearch):  # without a seed, neighbours would make other tries
-        seed = usual_seed = telling_seed(estimator, ratings)
-    rich = recorded(richer, ratings, insecure_seed=seed)
-    loud = recorded(richer, ratings, _louder(rich.passages), insecure_seed=seed)
-    return _Runs(recorded(estimator, ratings, insecure_seed=usual_seed), richer, rich, loud)
+        seed = usual_seed = seed_with_several_tries(estimator, ratings)
+    rich = record_run(richer, ratings, insecure_seed=seed)
+    loud = record_run(richer, ratings, _louder(rich.releases), insecure_seed=seed)
+    return _Runs(record_run(estimator, ratings, insecure_seed=usual_seed), richer, rich, loud)
 
 
 def _neighbour_checks(
@@ -115,18 +115,18 @@ def _neighbour_checks(
     deltas = (delta,) if epsilon is None else _DELTAS  # where the noise is given, large ones leave no epsilon
     for other in deltas:
         method = copy.deepcopy(estimator).set_params(delta=other)
-        _compare_neighbours(method, recorded(method, few.ratings(), insecure_seed=_SEED), few, found)
+        _compare_neighbours(method, record_run(method, few.ratings(), insecure_seed=_SEED), few, found)
     number = len(pairs) * len(np.unique(rows.users)) + len(deltas) * len(np.unique(few.users))
     scope = f"{number} neighbours, release by release"
     checks = [_check(question, found[kind], scope) for kind, question in _QUESTIONS.items()]
-    facts = {"releases": len(runs.usual.passages), "neighbours": number, "largest_share_of_bound": largest}
+    facts = {"releases": len(runs.usual.releases), "neighbours": number, "largest_share_of_bound": largest}
     return checks, facts
 
 
 def _crowd_check(richer: PrivateEstimator, n_items: int, implicit: bool) -> Check:
     problems: list[str] = []
     for people, items, busiest, threads in _CROWDS:
-        crowd = odd_people(people, max(items, n_items), implicit, seed=5, busiest=busiest)
+        crowd = odd_users(people, max(items, n_items), implicit, seed=5, busiest=busiest)
         problems += _of_parts(richer, crowd, threads)
     scope = " and ".join(f"{people:,} people with {items:,} items" for people, items, _, _ in _CROWDS)
     return _check("crowds add what their parts add", problems, scope)
@@ -151,7 +151,7 @@ def _way_in_check(question: str, findings: Findings) -> Check:
 
 def _book_checks(estimator: PrivateEstimator, runs: _Runs, rows: Rows) -> list[Check]:
     """Releases, ledger and statement."""
-    problems = disagreements(recorded(estimator, rows.ratings()), *_asked(estimator))
+    problems = accounting_errors(record_run(estimator, rows.ratings()), *_asked(estimator))
     return [
         _check("releases, ledger and statement agree", problems, f"epsilon {_asked(estimator)[0]}"),
         _check("costs that depend on releases are promised as a whole", _of_adaptive(runs), "other releases"),
@@ -161,9 +161,9 @@ def _book_checks(estimator: PrivateEstimator, runs: _Runs, rows: Rows) -> list[C
 
 def _drill_checks(runs: _Runs) -> list[Check]:
     """The mechanism, the ledger and checkpoints under the worst callers and luck."""
-    passages = [*runs.usual.passages, *runs.loud.passages]
+    releases = [*runs.usual.releases, *runs.loud.releases]
     return [
-        _check("the mechanism scales everyone to the bound", beyond_bounds(passages), "every kind of release"),
+        _check("the mechanism scales everyone to the bound", beyond_bounds(releases), "every kind of release"),
         _check("the mechanism refuses what it must", breaches(), "double users, items, rows and spends"),
         _check("the ledger forgets nothing", ledger_breaches(), "small budgets, two at once, changed files"),
         _check("what is kept to resume is what is published", resume_breaches(), "crashes, lost and copied numbers"),
@@ -183,22 +183,22 @@ def _with_more_budget(estimator: PrivateEstimator) -> PrivateEstimator:
     return copy.deepcopy(estimator).set_params(epsilon=_MUCH)
 
 
-def _louder(passages: list[Passage]) -> list[Passage]:
+def _louder(releases: list[RecordedRelease]) -> list[RecordedRelease]:
     """Larger numbers, as if there were far more to learn: with noise, any numbers may be published.
 
     So code is used that a few people would never reach.
     """
-    return [replace(passage, published=_LOUDER * passage.published) for passage in passages]
+    return [replace(release, published=_LOUDER * release.published) for release in releases]
 
 
-def _compare_neighbours(estimator: PrivateEstimator, whole: Run, rows: Rows, found: dict[str, list[str]]) -> float:
+def _compare_neighbours(estimator: PrivateEstimator, whole: RecordedRun, rows: Rows, found: dict[str, list[str]]) -> float:
     """Write down what differs when a user is removed, each in turn. Returns the largest share of a bound in use."""
     largest, seed = 0.0, whole.estimator.insecure_seed
     for user in np.unique(rows.users):
-        without = recorded(estimator, rows.ratings(rows.users != user), whole.passages, insecure_seed=seed)
+        without = record_run(estimator, rows.ratings(rows.users != user), whole.releases, insecure_seed=seed)
         for difference in differences(whole, without):
             found[difference.kind].append(f"without user {user}: {difference.where}")
-        largest = max([largest, *(used(*pair) for pair in zip(whole.passages, without.passages, strict=False))])
+        largest = max([largest, *(share_of_bound(*pair) for pair in zip(whole.releases, without.releases, strict=False))])
     return largest
 
 
@@ -218,23 +218,23 @@ def _of_parts(estimator: PrivateEstimator, crowd: Rows, threads: int) -> Iterato
 
     A single row is what products of matrices treat in the most different way.
     """
-    whole = recorded(estimator, crowd.ratings(with_names=True), None, threads, insecure_seed=_SEED)
+    whole = record_run(estimator, crowd.ratings(with_names=True), None, threads, insecure_seed=_SEED)
     is_first = crowd.users == crowd.users.min()
     one, others = (
-        recorded(estimator, crowd.ratings(part, with_names=True), whole.passages, threads, insecure_seed=_SEED)
+        record_run(estimator, crowd.ratings(part, with_names=True), whole.releases, threads, insecure_seed=_SEED)
         for part in (is_first, ~is_first)
     )
     for part in (one, others):
         for difference in differences(whole, part, removed=len(np.unique(crowd.users))):
             yield f"{difference.kind}: {difference.where}"
-    for of_all, of_one, of_others in zip(whole.passages, one.passages, others.passages, strict=False):
+    for of_all, of_one, of_others in zip(whole.releases, one.releases, others.releases, strict=False):
         if not np.array_equal(of_all.sums, of_one.sums + of_others.sums):
             yield f"{of_all.query.purpose}: the sums of the parts are not the sums of all"
 
 
 def _of_adaptive(runs: _Runs) -> Iterator[str]:
     """Costs that are chosen after seeing releases tell something themselves: only their total may be promised."""
-    rich, loud = ([passage.cost for passage in run.passages] for run in (runs.rich, runs.loud))
+    rich, loud = ([release.cost for release in run.releases] for run in (runs.rich, runs.loud))
     if rich == loud:
         return
     for run in (runs.rich, runs.loud):

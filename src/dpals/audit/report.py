@@ -143,7 +143,7 @@ class Report:
 
     def to_html(self) -> str:
         """The report as a page of its own, with plots."""
-        from dpals.audit.pictures import picture_of
+        from dpals.audit.plots import picture_of
 
         parts = [
             f"<p>{html.escape(self.method)}, on {html.escape(self.data)}. Claimed: {html.escape(self.claim)}.</p>",

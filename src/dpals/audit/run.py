@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dpals.audit.canary import audit_canary
-from dpals.audit.data import fitting, odd_people, takes_ratings
+from dpals.audit.simulated_data import smallest_catalogue, odd_users, accepts_ratings
 from dpals.audit.noise import audit_noise
 from dpals.audit.one_run import audit_one_run
 from dpals.audit.planted_bugs import audit_planted_bugs
-from dpals.audit.recording import TrainingFailed, checked_subject, recorded
+from dpals.audit.recorded_run import TrainingFailed, checked_subject, record_run
 from dpals.audit.replay import audit_replay
 from dpals.audit.report import LEVELS, Check, Level, Report
 from dpals.data.ratings import Ratings
@@ -61,9 +61,9 @@ def run_audit(
     """
     estimator = checked_subject(estimator)
     if implicit is None:
-        implicit = not takes_ratings(estimator)
-    n_items = fitting(estimator, lambda size: odd_people(_PEOPLE, size, implicit).ratings())
-    ratings = odd_people(_PEOPLE, n_items, implicit).ratings()
+        implicit = not accepts_ratings(estimator)
+    n_items = smallest_catalogue(estimator, lambda size: odd_users(_PEOPLE, size, implicit).ratings())
+    ratings = odd_users(_PEOPLE, n_items, implicit).ratings()
     found = []
     for number in sorted(set(levels)):
         tell(f"Level {number}, {LEVELS[number]}")
@@ -100,7 +100,7 @@ def _level(
 def _claim(estimator: PrivateEstimator, ratings: Ratings) -> tuple[float, float, float | None]:
     """Epsilon, delta and mu of the method's own statement, or what it was asked for where it makes none."""
     try:
-        statement = recorded(estimator, ratings).model.privacy
+        statement = record_run(estimator, ratings).model.privacy
     except TrainingFailed:
         statement = None
     if statement is None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from dpals.audit.bounds import CONFIDENCE, Scores, epsilon_of_scores
+from dpals.audit.confidence_bounds import CONFIDENCE, Scores, epsilon_from_scores
 from dpals.audit.report import Check, Verdict
 from dpals.release import selection
 from dpals.release.accounting import Budget, cost_of
@@ -44,7 +44,7 @@ def search_checks(
     searches = max(1, min(wanted, int(_MOST_TRIES / tries.mean)))
     absent, present = (best_scores(tries, chosen.mu, searches, here, mechanism_class) for here in (False, True))
     chances = lambda y: (best_below(tries, y), best_below(tries, y - chosen.mu))  # noqa: E731
-    epsilon = epsilon_of_scores(absent, present, chances, statement.delta)
+    epsilon = epsilon_from_scores(absent, present, chances, statement.delta)
     drawn = _check_drawn(tries, (absent, present), chances, epsilon, statement.epsilon)
     return (drawn, _check_own_loss(statement, tries), _check_other_losses()), epsilon
 

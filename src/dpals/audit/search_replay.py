@@ -7,9 +7,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dpals.audit.data import Rows
+from dpals.audit.simulated_data import Rows
 from dpals.audit.neighbours import published
-from dpals.audit.recording import Passage, Run, recorded
+from dpals.audit.recorded_run import RecordedRelease, RecordedRun, record_run
 from dpals.data.ratings import Ratings
 from dpals.methods import private_search
 from dpals.methods.private_search import PrivateSearch
@@ -27,7 +27,7 @@ class Try:
     score: float
 
 
-def tried(search: PrivateSearch, ratings: Ratings, seed: int) -> tuple[Run, list[Try]]:
+def run_search(search: PrivateSearch, ratings: Ratings, seed: int) -> tuple[RecordedRun, list[Try]]:
     """A run of the search, and its tries in order."""
     tries: list[Try] = []
     best_of = vars(private_search)["best_of"]  # the one that the search calls
@@ -43,16 +43,16 @@ def tried(search: PrivateSearch, ratings: Ratings, seed: int) -> tuple[Run, list
     return _with_best_of(watched, search, ratings, seed), tries
 
 
-def _with_best_of(best_of: Callable[..., Any], search: PrivateSearch, ratings: Ratings, seed: int) -> Run:
+def _with_best_of(best_of: Callable[..., Any], search: PrivateSearch, ratings: Ratings, seed: int) -> RecordedRun:
     with patch.object(private_search, "best_of", best_of):
-        return recorded(search, ratings, insecure_seed=seed)
+        return record_run(search, ratings, insecure_seed=seed)
 
 
-def telling_seed(search: PrivateSearch, ratings: Ratings) -> int:
+def seed_with_several_tries(search: PrivateSearch, ratings: Ratings) -> int:
     """A seed with several tries, the best not the first and not of the candidate that came last; or with the most."""
     most, longest = 0, _SEEDS[0]
     for seed in _SEEDS:
-        _, tries = tried(search, ratings, seed)
+        _, tries = run_search(search, ratings, seed)
         if len(tries) >= _ENOUGH_TRIES and tries[0] != _best(tries) and _best(tries).candidate != tries[-1].candidate:
             return seed
         if len(tries) > most:
@@ -67,7 +67,7 @@ def _best(tries: list[Try]) -> Try:
 def search_leaks(search: PrivateSearch, rows: Rows, seed: int) -> Iterator[str]:
     """What a search tells beside its best try, with a seed of which there is something to tell."""
     ratings = rows.ratings()
-    run, tries = tried(search, ratings, seed)
+    run, tries = run_search(search, ratings, seed)
     if len(run.mechanisms) != 2 * len(tries):
         yield f"{len(tries)} tries used {len(run.mechanisms)} mechanisms: tries are not independent"
     if tries:
@@ -79,27 +79,27 @@ def search_leaks(search: PrivateSearch, rows: Rows, seed: int) -> Iterator[str]:
         for keep in (slice(None), rows.users != rows.users.min())
     ]
     yield from _told(nobody_tried[0], nobody_tried[1], "the same without a user, where there are no tries")
-    scores = [number for number, passage in enumerate(run.passages) if passage.query.purpose.startswith("score")]
+    scores = [number for number, release in enumerate(run.releases) if release.query.purpose.startswith("score")]
     winners = [
-        published(recorded(search, ratings, _with_best(run.passages, scores, best), insecure_seed=seed))
+        published(record_run(search, ratings, _with_best(run.releases, scores, best), insecure_seed=seed))
         for best in scores
     ]
     if any(one == winners[0] for one in winners[1:]):
         yield "which try wins does not depend on the released scores"
 
 
-def _told(run: Run, other: Run, whom: str) -> Iterator[str]:
+def _told(run: RecordedRun, other: RecordedRun, whom: str) -> Iterator[str]:
     one, two = ({**published(each), "log": each.log} for each in (run, other))
     for name in sorted(one.keys() | two.keys()):
         if one.get(name) != two.get(name):
             yield f"{name} differs from {whom}"
 
 
-def _with_best(passages: list[Passage], scores: list[int], best: int) -> list[Passage]:
+def _with_best(releases: list[RecordedRelease], scores: list[int], best: int) -> list[RecordedRelease]:
     """The same releases, but for the scores: one of them is the best by far."""
     return [
-        replace(passage, published=np.full_like(passage.published, 1e9 if number == best else -1e9))
+        replace(release, published=np.full_like(release.published, 1e9 if number == best else -1e9))
         if number in scores
-        else passage
-        for number, passage in enumerate(passages)
+        else release
+        for number, release in enumerate(releases)
     ]

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.audit.data import Rows
+from dpals.audit.simulated_data import Rows
 from dpals.data.ratings import Ratings
 from dpals.model.factor_model import FactorModel
 
 _LISTED = 5
 
 
-def mixed_up(model: FactorModel, rows: Rows) -> Iterator[str]:
+def serving_differences(model: FactorModel, rows: Rows) -> Iterator[str]:
     """Kinds of results that are others for someone served together with everybody than for the same person alone.
 
     Among them is somebody without ratings.

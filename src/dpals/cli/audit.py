@@ -106,7 +106,7 @@ def _subject(
     settings: tuple[str, ...],
 ) -> "tuple[PrivateEstimator, bool | None]":
     """What to audit, the method of a model or one that is described by options; and whether on implicit feedback."""
-    from dpals.audit.recording import checked_subject
+    from dpals.audit.recorded_run import checked_subject
 
     if levels == (5,) and model is None and method is None:
         method, epsilon = "pooled", 1.0  # this level is about the audit itself

@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dpals.audit.data import RANGE
+from dpals.audit.simulated_data import RANGE
 from dpals.audit.neighbours import differences
 from dpals.audit.odd_files import DataSet, declared, declared_for
 from dpals.audit.odd_frames import makers
-from dpals.audit.recording import recorded
+from dpals.audit.recorded_run import record_run
 from dpals.data import parquet, text
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
@@ -163,8 +163,8 @@ def _trained_differently(
         findings.refused[data.kind] += 1
         return
     findings.compared[data.kind] += 1
-    whole = recorded(estimator, everyone, insecure_seed=insecure_seed)
-    without = recorded(estimator, others, whole.passages, insecure_seed=insecure_seed)
+    whole = record_run(estimator, everyone, insecure_seed=insecure_seed)
+    without = record_run(estimator, others, whole.releases, insecure_seed=insecure_seed)
     for difference in differences(whole, without):
         yield f"without {_shortened(person)}: {difference.kind}: {difference.where}"
 

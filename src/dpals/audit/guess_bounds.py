@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy.stats import binom
 
-from dpals.audit.bounds import CONFIDENCE
+from dpals.audit.confidence_bounds import CONFIDENCE
 from dpals.release.accounting import boundary
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpals.audit.noise_samples import due_weights
-from dpals.audit.recording import Passage, Run
+from dpals.audit.recorded_run import RecordedRelease, RecordedRun
 from dpals.audit.report import Check
 from dpals.ledger.entries import SEEDED
 from dpals.ledger.ledger import Ledger
@@ -130,14 +130,14 @@ def check_no_reuse(watch: Watch) -> Check:
     )
 
 
-def check_source(passage: Passage, mechanism_class: type[Mechanism]) -> Check:
+def check_source(release: RecordedRelease, mechanism_class: type[Mechanism]) -> Check:
     """The noise of a release is made of the words of its stream, and these of its key, worked out anew here."""
-    weights = due_weights(passage.query)
+    weights = due_weights(release.query)
     rows = -(-_LOOKED_AT // len(weights))
     with watched_streams() as watch:
-        mechanism = mechanism_class(Budget.of_cost(2 * passage.cost))
-        table = mechanism.release(replace(passage.query, n_items=rows), (), passage.cost)
-    noise = np.rint(table / passage.record.step).ravel()
+        mechanism = mechanism_class(Budget.of_cost(2 * release.cost))
+        table = mechanism.release(replace(release.query, n_items=rows), (), release.cost)
+    noise = np.rint(table / release.record.step).ravel()
     words = np.concatenate([np.empty(0, np.uint64), *watch.words])[: noise.size]
     due = _aes_words(watch.keys[0], len(words)) if watch.keys else words[:0]
     question = "noise is made of the words of its own stream, by AES-256 under its key"
@@ -145,7 +145,7 @@ def check_source(passage: Passage, mechanism_class: type[Mechanism]) -> Check:
         return Check(
             question, "failed", f"{noise.size:,} numbers were made of {len(due):,} words of the mechanism's streams"
         )
-    sigmas = np.tile(np.sqrt(passage.record.variance / weights), rows)
+    sigmas = np.tile(np.sqrt(release.record.variance / weights), rows)
     foreign = int(np.sum(words != due))
     other = int(np.sum(np.abs(_gaussian_of(words) * sigmas - noise) > _ROUNDED))
     return Check(
@@ -169,12 +169,12 @@ def _gaussian_of(words: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 
 def check_paid_first(
-    watch: Watch, free_streams: int, passage: Passage, mechanism_class: type[Mechanism] = Mechanism
+    watch: Watch, free_streams: int, release: RecordedRelease, mechanism_class: type[Mechanism] = Mechanism
 ) -> Check:
     """Every stream was opened after its own spend was recorded; only `free_streams` draw no noise and need none."""
     unpaid = watch.unpaid - free_streams
     shared = max(watch.owed, watch.late)
-    refused, drawn = _drawn_without_ledger(passage, mechanism_class)
+    refused, drawn = _drawn_without_ledger(release, mechanism_class)
     return Check(
         "every release pays first, and then opens a stream of its own",
         "passed" if unpaid == shared == drawn == 0 and refused else "failed",
@@ -189,19 +189,19 @@ class _RefusingLedger(Ledger):
         raise PrivacyBudgetExceeded("this ledger takes no spend")
 
 
-def _drawn_without_ledger(passage: Passage, mechanism_class: type[Mechanism]) -> tuple[bool, int]:
+def _drawn_without_ledger(release: RecordedRelease, mechanism_class: type[Mechanism]) -> tuple[bool, int]:
     """Whether a release ends where its ledger refuses the spend, and how many streams it opened by then."""
     with watched_streams() as watch:
         try:
-            mechanism_class(Budget.of_cost(2 * passage.cost), _RefusingLedger()).release(
-                passage.query, (), passage.cost
+            mechanism_class(Budget.of_cost(2 * release.cost), _RefusingLedger()).release(
+                release.query, (), release.cost
             )
         except PrivacyBudgetExceeded:
             return True, len(watch.keys)
     return False, len(watch.keys)
 
 
-def check_labels(secure: Run, seeded: Run) -> Check:
+def check_labels(secure: RecordedRun, seeded: RecordedRun) -> Check:
     """The statement says of secure noise that it is private and of seeded noise that it is not; the ledger too."""
     problems = []
     if not secure.estimator.privacy.is_private:
@@ -224,7 +224,7 @@ def check_labels(secure: Run, seeded: Run) -> Check:
     )
 
 
-def _marks(run: Run) -> list[bool]:
+def _marks(run: RecordedRun) -> list[bool]:
     """For each spend of a run, whether it is marked as seeded."""
     entries = [entry for mechanism in run.mechanisms for entry in mechanism.ledger.entries()]
     return [entry.purpose.endswith(SEEDED) for entry in entries if entry.kind == "spend"]

@@ -28,7 +28,7 @@ class TrainingFailed(Exception):  # noqa: N818, it is what an audit found
 
 
 @dataclass(frozen=True, eq=False)
-class Passage:
+class RecordedRelease:
     """One release: what was asked, what was contributed, the exact sums, the record and what was published."""
 
     query: Query
@@ -45,10 +45,10 @@ class Passage:
 
 
 @dataclass(eq=False)
-class Run:
+class RecordedRun:
     """One training with everything that can be seen of it."""
 
-    passages: list[Passage] = field(default_factory=list)
+    releases: list[RecordedRelease] = field(default_factory=list)
     mechanisms: list[Mechanism] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     steps: list[FactorModel] = field(default_factory=list)
@@ -77,13 +77,13 @@ def checked_subject(estimator: Any) -> PrivateEstimator:
     return estimator
 
 
-def recorded(
+def record_run(
     estimator: PrivateEstimator,
     ratings: Ratings,
-    script: Sequence[Passage] | None = None,
+    replayed: Sequence[RecordedRelease] | None = None,
     threads: int = 1,
     **changes: Any,
-) -> Run:
+) -> RecordedRun:
     """Train a copy of the estimator and record all of it.
 
     Parameters
@@ -96,14 +96,14 @@ def recorded(
     changes
         Arguments of the estimator that are to be others, such as ``insecure_seed``.
     """
-    run = Run(ledger=Ledger())
+    run = RecordedRun(ledger=Ledger())
     subject = copy.deepcopy(estimator).set_params(**changes)
-    subject.mechanism_class = _double(subject.mechanism_class, run, script)
+    subject.mechanism_class = _double(subject.mechanism_class, run, replayed)
     run.estimator = subject
     told: dict[str, Any] = {"ledger": run.ledger}
     if not isinstance(subject, PrivateSearch):  # which keeps its steps secret
         told["callbacks"] = [lambda step: run.steps.append(step.model)]
-    with ending_told(), _overheard(run.log):
+    with failures_as_findings(), _overheard(run.log):
         subject.fit(ratings, options=Options(threads=threads), **told)
     if not (run.mechanisms or isinstance(subject, PrivateSearch)):  # a search may make no try at all
         raise InputError(
@@ -114,7 +114,7 @@ def recorded(
 
 
 @contextmanager
-def ending_told() -> Iterator[None]:
+def failures_as_findings() -> Iterator[None]:
     """Training that ends with an error is a finding, `TrainingFailed`, unless the error is about what was asked for."""
     try:
         yield
@@ -124,7 +124,7 @@ def ending_told() -> Iterator[None]:
         raise TrainingFailed(f"training ended with {type(problem).__name__}: {problem}") from problem
 
 
-def _double(mechanism_class: type[Mechanism], run: Run, script: Sequence[Passage] | None) -> type[Mechanism]:
+def _double(mechanism_class: type[Mechanism], run: RecordedRun, replayed: Sequence[RecordedRelease] | None) -> type[Mechanism]:
     """A mechanism of this class that tells `run` what goes through it."""
 
     class RecordingMechanism(mechanism_class):  # type: ignore[valid-type, misc]
@@ -142,10 +142,10 @@ def _double(mechanism_class: type[Mechanism], run: Run, script: Sequence[Passage
         ) -> NDArray[np.float64]:
             blocks = (contributions,) if isinstance(contributions, Contribution) else tuple(contributions)
             published: NDArray[np.float64] = super().release(query, blocks, cost)
-            number = len(run.passages)
-            if script is not None and number < len(script) and script[number].published.shape == published.shape:
-                published = script[number].published.copy()
-            run.passages.append(Passage(query, cost, blocks, self.last_sums, self.releases[-1], published.copy()))
+            number = len(run.releases)
+            if replayed is not None and number < len(replayed) and replayed[number].published.shape == published.shape:
+                published = replayed[number].published.copy()
+            run.releases.append(RecordedRelease(query, cost, blocks, self.last_sums, self.releases[-1], published.copy()))
             return published
 
     return RecordingMechanism

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 import dpals
-from dpals.audit.data import few_people
-from dpals.audit.resume_drills import resume_breaches, written_about
+from dpals.audit.simulated_data import four_users
+from dpals.audit.resume_drills import resume_breaches, checkpoint_leaks
 from dpals.ledger import ledger
 from dpals.ledger.checkpoint import Checkpoint
 from dpals.release import mechanism as mechanism_module
 
-FEW = few_people(40, implicit=False)
+FEW = four_users(40, implicit=False)
 
 
 def test_sound_runs_pass():
     assert list(resume_breaches()) == []
-    assert list(written_about(dpals.ItemMean(1.0), FEW)) == []
+    assert list(checkpoint_leaks(dpals.ItemMean(1.0), FEW)) == []
 
 
 def test_holes_are_reported(monkeypatch):
@@ -57,6 +57,6 @@ def test_facts_about_the_data_in_a_checkpoint_are_reported(monkeypatch, fact):
         return run
 
     monkeypatch.setattr(Checkpoint, "_opened", talkative)
-    assert list(written_about(dpals.ItemMean(1.0), FEW)) == [
+    assert list(checkpoint_leaks(dpals.ItemMean(1.0), FEW)) == [
         f"the checkpoint says {fact!r}, which is not the same without a user"
     ]

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.audit.data import Rows
+from dpals.audit.simulated_data import Rows
 from dpals.audit.drills import is_refused
-from dpals.audit.recording import ending_told
+from dpals.audit.recorded_run import failures_as_findings
 from dpals.ledger.checkpoint import _RUN, Checkpoint
 from dpals.ledger.ledger import Ledger
 from dpals.methods.base.estimator import PrivateEstimator
@@ -72,7 +72,7 @@ def resume_breaches() -> Iterator[str]:
             yield "numbers that were never published stay in the checkpoint after a crash"
 
 
-def written_about(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:
+def checkpoint_leaks(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:
     """What a checkpoint tells about the data besides its releases: anything that is not the same without a user."""
     whole, without = (
         _run_file(estimator, rows, keep) for keep in (np.ones(len(rows.users), bool), rows.users != rows.users.min())
@@ -85,7 +85,7 @@ def written_about(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:
 def _run_file(estimator: PrivateEstimator, rows: Rows, keep: NDArray[np.bool_]) -> dict[str, str]:
     """What the file of the run says, but for its own name and time."""
     with TemporaryDirectory() as name:
-        with ending_told():
+        with failures_as_findings():
             copy.deepcopy(estimator).fit(rows.ratings(keep), options=Options(checkpoint=name))
         facts = json.loads(Path(name, _RUN).read_bytes())
     return {"what it has": str(sorted(facts)), **facts["training"]}

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 import dpals
-from dpals.audit.data import odd_people
-from dpals.audit.recording import recorded
+from dpals.audit.simulated_data import odd_users
+from dpals.audit.recorded_run import record_run
 from dpals.audit.streams import check_labels, check_no_reuse, check_processes, other_processes, watched_streams
 from dpals.release.accounting import Budget
 from dpals.release.contribution import Query
@@ -15,9 +15,9 @@ from dpals.release.noise import InsecureSeededStream, NoiseStream
 
 
 def test_a_search_that_calls_a_known_seed_private_is_noticed():
-    ratings = odd_people(40, 40, implicit=False).ratings()
+    ratings = odd_users(40, 40, implicit=False).ratings()
     search = dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, 1.0, tries=3)
-    secure, seeded = recorded(search, ratings), recorded(search, ratings, insecure_seed=1)
+    secure, seeded = record_run(search, ratings), record_run(search, ratings, insecure_seed=1)
     assert check_labels(secure, seeded).verdict == "passed"
     lying = replace(seeded.model.privacy, is_private=True)
     seeded.estimator.model_ = seeded.model.with_privacy(lying)
@@ -26,8 +26,8 @@ def test_a_search_that_calls_a_known_seed_private_is_noticed():
 
 
 def test_a_seeded_run_whose_text_does_not_say_so_is_noticed(monkeypatch):
-    ratings = odd_people(40, 40, implicit=False).ratings()
-    secure, seeded = recorded(dpals.ItemMean(), ratings), recorded(dpals.ItemMean(), ratings, insecure_seed=1)
+    ratings = odd_users(40, 40, implicit=False).ratings()
+    secure, seeded = record_run(dpals.ItemMean(), ratings), record_run(dpals.ItemMean(), ratings, insecure_seed=1)
     assert check_labels(secure, seeded).verdict == "passed"
     monkeypatch.setattr(type(seeded.model.privacy), "to_html", lambda _: "<p>All is well.</p>")
     assert "does not tell its readers" in check_labels(secure, seeded).detail

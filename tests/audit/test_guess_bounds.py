@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpals.audit.guessing import chance_of_guesses, epsilon_of_guesses, guesses_needed
+from dpals.audit.guess_bounds import chance_of_guesses, epsilon_of_guesses, guesses_needed
 
 
 def by_the_formula(correct, guesses, canaries, epsilon, delta):

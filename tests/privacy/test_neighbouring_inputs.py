@@ -9,10 +9,10 @@ from click.testing import CliRunner
 from tests.privacy.test_methods import IMPLICIT, METHODS
 from tests.small_models import model_of
 
-from dpals.audit.data import few_people, fitting, odd_people
+from dpals.audit.simulated_data import four_users, smallest_catalogue, odd_users
 from dpals.audit.odd_files import FORMATS, declared_for, text_file
 from dpals.audit.odd_frames import makers
-from dpals.audit.search_replay import telling_seed
+from dpals.audit.search_replay import seed_with_several_tries
 from dpals.audit.way_in import neighbours_read, neighbours_trained
 from dpals.cli.recommend import command as recommend
 from dpals.errors import InputError
@@ -50,10 +50,10 @@ def test_everyone_else_is_read_alike_in_many_neighbouring_inputs(seed):
 def test_releases_from_many_neighbouring_inputs_move_by_at_most_their_bound(implicit, name):
     """On a few of them, `test_methods` tries it each time."""
     method = (IMPLICIT if implicit else METHODS)[name]
-    n_items = fitting(method, lambda size: few_people(size, implicit).ratings())
+    n_items = smallest_catalogue(method, lambda size: four_users(size, implicit).ratings())
     noise = 1
     if isinstance(method, PrivateSearch):
-        noise = telling_seed(method, odd_people(16, n_items, implicit).ratings())
+        noise = seed_with_several_tries(method, odd_users(16, n_items, implicit).ratings())
     findings = neighbours_trained(method, implicit, n_items, 100, noise, seed=1_000)
     print(findings.scope)
     assert findings.problems == []

@@ -17,7 +17,7 @@ FEWEST_EXPECTED = 100
 """In a cell of a chi-square test, so that the distribution is that of its p-value even where it is small."""
 
 
-def judged(question: str, p_values: ArrayLike, found: str) -> Check:
+def judge_p_values(question: str, p_values: ArrayLike, found: str) -> Check:
     """Failed where the smallest p-value, times how many there are, is below the check's part of the risk.
 
     Examples
@@ -55,13 +55,13 @@ def standardised(noise: NDArray[np.int64], sigmas: NDArray[np.float64], seed: in
     return np.where(noise < 0, scores, -scores)
 
 
-def variance_surprise(scores: NDArray[np.float64]) -> float:
+def variance_p_value(scores: NDArray[np.float64]) -> float:
     """Of the sum of squares of standard normal numbers, both too small and too large."""
     total, n = float(np.sum(scores**2)), scores.size
     return min(1.0, 2 * float(min(stats.chi2.cdf(total, n), stats.chi2.sf(total, n))))
 
 
-def enough_for_half_variance(limit: float) -> int:
+def samples_for_half_variance(limit: float) -> int:
     """How many numbers show, all but surely, that their variance is half of what it should be.
 
     Examples
@@ -73,7 +73,7 @@ def enough_for_half_variance(limit: float) -> int:
     return int(n[np.argmax(stats.chi2.cdf(2 * stats.chi2.ppf(limit / 2, n), n) > 0.9999)])
 
 
-def coin_surprise(heads: ArrayLike, tosses: ArrayLike) -> NDArray[np.float64]:
+def coin_p_values(heads: ArrayLike, tosses: ArrayLike) -> NDArray[np.float64]:
     """Of counts of heads of fair coins.
 
     Examples
@@ -86,7 +86,7 @@ def coin_surprise(heads: ArrayLike, tosses: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(np.minimum(1.0, 2 * np.minimum(below, above)))
 
 
-def relation_surprise(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+def correlation_p_values(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of the correlation between two rows of numbers, of which one has independent normal numbers; row by row.
 
     The square of the cosine between a normal vector and any other one has a beta distribution.
@@ -96,7 +96,7 @@ def relation_surprise(one: NDArray[np.float64], other: NDArray[np.float64]) -> N
     return np.atleast_1d(stats.beta.sf(np.minimum(share, 1.0), 0.5, (one.shape[-1] - 1) / 2))
 
 
-def count_surprise(counts: ArrayLike, chances: ArrayLike) -> float:
+def chi_square_p_value(counts: ArrayLike, chances: ArrayLike) -> float:
     """Of counts, by Pearson's chi-square, after joining neighbouring cells until each is expected often enough.
 
     Examples

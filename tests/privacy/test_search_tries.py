@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpals.audit.recording import recorded
+from dpals.audit.recorded_run import record_run
 from dpals.audit.report import Check
-from dpals.audit.surprise import FEWEST_EXPECTED, count_surprise, judged
+from dpals.audit.p_values import FEWEST_EXPECTED, chi_square_p_value, judge_p_values
 from dpals.data.ratings import Ratings
 from dpals.methods import private_search
 from dpals.methods.private_search import PrivateSearch
@@ -35,7 +35,7 @@ def check_tries(search: PrivateSearch, ratings: Ratings) -> tuple[Check, ...]:
         return best_of(tries, n_candidates, attempt, insecure_seed)
 
     with patch.object(private_search, "best_of", watched):
-        recorded(search, ratings, insecure_seed=None)
+        record_run(search, ratings, insecure_seed=None)
     ((tries, n_candidates, seed),) = seen
     paid = tries_of(search.distribution, search.tries)
     stated = tries == paid and n_candidates == math.prod(map(len, search.grid.values()))
@@ -76,10 +76,10 @@ def _check_numbers(question: str, tries: Tries, drawn: list[list[int]]) -> Check
     counts = np.bincount(numbers, minlength=int(_FAR * tries.mean))
     chances = np.append(_chances(tries, len(counts)), 0.0)
     chances[-1] = max(0.0, 1 - chances.sum())  # of all larger numbers
-    surprises = [count_surprise(np.append(counts, 0), chances)]
+    p_values = [chi_square_p_value(np.append(counts, 0), chances)]
     spread, mean = math.sqrt(numbers.var() / len(numbers)), numbers.mean()
     found = f"{len(drawn):,} searches: {mean:.3f} tries on average (+- {spread:.2g}), {tries.mean:.6g} stated"
-    return judged(question, surprises, found)
+    return judge_p_values(question, p_values, found)
 
 
 def _chances(tries: Tries, n: int) -> NDArray[np.float64]:
@@ -110,9 +110,9 @@ def _check_candidates(n_candidates: int, drawn: list[list[int]]) -> Check:
         (group[np.flatnonzero(later) - 1], group[later]),
         (np.searchsorted(np.quantile(lengths, [0.25, 0.5, 0.75]), lengths), group),
     ]
-    surprises = [count_surprise(np.bincount(candidates, minlength=n_candidates), np.full(n_candidates, 1.0))]
+    p_values = [chi_square_p_value(np.bincount(candidates, minlength=n_candidates), np.full(n_candidates, 1.0))]
     for one, other in related:
-        surprises += [
-            count_surprise(np.bincount(other[one == value], minlength=groups), chances) for value in np.unique(one)
+        p_values += [
+            chi_square_p_value(np.bincount(other[one == value], minlength=groups), chances) for value in np.unique(one)
         ]
-    return judged(question, surprises, f"{len(candidates):,} tries of {n_candidates} candidates")
+    return judge_p_values(question, p_values, f"{len(candidates):,} tries of {n_candidates} candidates")

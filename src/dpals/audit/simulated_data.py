@@ -37,7 +37,7 @@ class Rows:
         return Ratings.from_arrays(users, self.items[keep], **rated, catalogue=range(self.n_items))
 
 
-def odd_people(n_users: int, n_items: int, implicit: bool, seed: int = 0, busiest: float = 1.0) -> Rows:
+def odd_users(n_users: int, n_items: int, implicit: bool, seed: int = 0, busiest: float = 1.0) -> Rows:
     """People with very many, very few, extreme and repeated ratings, so that each of them can matter.
 
     Some items hang on a single person, and so do the highest rating and the lowest, the only one that is not a whole
@@ -55,7 +55,7 @@ def odd_people(n_users: int, n_items: int, implicit: bool, seed: int = 0, busies
     return Rows(users, items, None if implicit else values, n_items)
 
 
-def few_people(n_items: int, implicit: bool) -> Rows:
+def four_users(n_items: int, implicit: bool) -> Rows:
     """Four people with two ratings each, all of them different: without one of them, everything looks different.
 
     Minimum, maximum, median, number of people: what depends on such numbers is seen here.
@@ -64,16 +64,16 @@ def few_people(n_items: int, implicit: bool) -> Rows:
     return Rows(np.repeat(np.arange(4), 2), np.arange(8) % n_items, None if implicit else values, n_items)
 
 
-def takes_ratings(estimator: PrivateEstimator) -> bool:
+def accepts_ratings(estimator: PrivateEstimator) -> bool:
     """Whether the method is for ratings; if not, it is for implicit feedback."""
     try:
-        fitting(estimator, lambda size: odd_people(10, size, implicit=False).ratings())
+        smallest_catalogue(estimator, lambda size: odd_users(10, size, implicit=False).ratings())
     except InputError:
         return False
     return True
 
 
-def fitting(estimator: PrivateEstimator, make: Callable[[int], Ratings]) -> int:
+def smallest_catalogue(estimator: PrivateEstimator, make: Callable[[int], Ratings]) -> int:
     """The smallest size of a catalogue with which the method takes the data; its own error where none will do."""
     for n_items in CATALOGUE_SIZES:
         try:

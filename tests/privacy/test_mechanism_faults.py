@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.audit.recording import Passage
+from dpals.audit.recorded_run import RecordedRelease
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.hashing import hashed_normal
@@ -28,15 +28,15 @@ _OTHER_QUERIES = (
 """Also for methods that do not use such releases, or too few items: others may."""
 
 
-def beyond_bounds(passages: Sequence[Passage]) -> Iterator[str]:
+def beyond_bounds(releases: Sequence[RecordedRelease]) -> Iterator[str]:
     """Users who could move a release of the method by more than its bound, if they contributed whatever they liked.
 
     For each release, users of many kinds go through the code that puts contributions on the grid and adds them up,
     alone and together. The bound is compared in Python's integers, which do not overflow.
     """
-    for passage in _distinct(passages):
-        query, record = replace(passage.query, n_items=min(passage.query.n_items, _MOST_ITEMS)), passage.record
-        if record.variance * passage.cost < record.bound**2 << COST_BITS:
+    for release in _distinct(releases):
+        query, record = replace(release.query, n_items=min(release.query.n_items, _MOST_ITEMS)), release.record
+        if record.variance * release.cost < record.bound**2 << COST_BITS:
             yield f"{query.purpose}: the noise is less than the cost allows"
         grid = Grid.of(query, round(math.log2(query.sensitivity / record.step)) if query.sensitivity else 0)
         if grid.bound != record.bound:
@@ -62,14 +62,14 @@ def _beyond(query: Query, grid: Grid, bound: int) -> Iterator[str]:
             break
 
 
-def _distinct(passages: Sequence[Passage]) -> list[Passage]:
+def _distinct(releases: Sequence[RecordedRelease]) -> list[RecordedRelease]:
     """One passage of each kind: steps repeat themselves."""
 
-    def kind(passage: Passage) -> tuple[object, ...]:
-        query = passage.query
-        return query.form, query.dimension, query.weights, query.n_items == 1, passage.record.bound
+    def kind(release: RecordedRelease) -> tuple[object, ...]:
+        query = release.query
+        return query.form, query.dimension, query.weights, query.n_items == 1, release.record.bound
 
-    return list({kind(passage): passage for passage in passages}.values())
+    return list({kind(release): release for release in releases}.values())
 
 
 def _loud_users(query: Query, grid: Grid) -> Contribution:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.audit.data import RANGE
+from dpals.audit.simulated_data import RANGE
 from dpals.data.ratings import Ratings
 from dpals.kernels.hashing import hashed_uniform
 from dpals.methods.base.estimator import PrivateEstimator

@@ -28,7 +28,7 @@ def share_bounds(successes: int, trials: int, confidence: float = CONFIDENCE) ->
     return low, high
 
 
-def mu_at_least(false_alarms: int, absent: int, misses: int, present: int, confidence: float = CONFIDENCE) -> float:
+def mu_lower_bound(false_alarms: int, absent: int, misses: int, present: int, confidence: float = CONFIDENCE) -> float:
     """What mu must at least be if an attack was wrong so many times about so many who were absent and present.
 
     Under mu-Gaussian-DP every attack has Phi^-1(1 - false alarms) - Phi^-1(misses) <= mu (Dong, Roth & Su 2022). As
@@ -44,7 +44,7 @@ def mu_at_least(false_alarms: int, absent: int, misses: int, present: int, confi
     return max(0.0, float(-ndtri(alarmed) - ndtri(missed)))
 
 
-def epsilon_at_least(
+def epsilon_lower_bound(
     hits: int, trials: int, slips: int, other_trials: int, delta: float, confidence: float = CONFIDENCE
 ) -> float:
     """What epsilon must at least be if an event was seen so often on one side and so often on the other.
@@ -61,7 +61,7 @@ def epsilon_at_least(
     return max(0.0, math.log(low / high)) if low > 0 else 0.0
 
 
-def epsilon_of_scores(
+def epsilon_from_scores(
     absent: Scores, present: Scores, expected: Callable[[Scores], tuple[Scores, Scores]], delta: float
 ) -> float:
     """The larger of what high scores and low scores prove about epsilon, those of present users being higher.
@@ -78,7 +78,7 @@ def epsilon_of_scores(
     sides = []
     for sign, hit, slip in ((1, 1 - below_present, 1 - below_absent), (-1, below_absent, below_present)):
         promised = [
-            epsilon_at_least(
+            epsilon_lower_bound(
                 round(one * len(present)), len(present), round(other * len(absent)), len(absent), delta, confidence
             )
             for one, other in zip(hit, slip, strict=True)
@@ -86,11 +86,11 @@ def epsilon_of_scores(
         hits, slips = (present, absent) if sign > 0 else (absent, present)
         limit = sign * candidates[int(np.argmax(promised))]
         found = int(np.sum(sign * hits > limit)), len(hits), int(np.sum(sign * slips > limit)), len(slips)
-        sides.append(epsilon_at_least(*found, delta, confidence))
+        sides.append(epsilon_lower_bound(*found, delta, confidence))
     return max(sides)
 
 
-def expected_mu_at_least(mu: float, threshold: float, trials: int, noise: float = 1.0) -> float:
+def expected_mu_lower_bound(mu: float, threshold: float, trials: int, noise: float = 1.0) -> float:
     """The lower bound on mu to expect from scores N(0, noise^2) of absent and N(mu, noise^2) of present users.
 
     Examples
@@ -99,7 +99,7 @@ def expected_mu_at_least(mu: float, threshold: float, trials: int, noise: float 
     0.261
     """
     alarms, misses = _tail(threshold / noise), _tail((mu - threshold) / noise)
-    return mu_at_least(round(alarms * trials), trials, round(misses * trials), trials)
+    return mu_lower_bound(round(alarms * trials), trials, round(misses * trials), trials)
 
 
 def trials_to_refute(mu: float, reach: float = 1.0) -> int:
@@ -113,7 +113,7 @@ def trials_to_refute(mu: float, reach: float = 1.0) -> int:
     2048
     """
     trials = 1
-    while trials < 2**40 and not expected_mu_at_least(reach * mu, mu / 2, trials, noise=0.5) > mu:
+    while trials < 2**40 and not expected_mu_lower_bound(reach * mu, mu / 2, trials, noise=0.5) > mu:
         trials *= 2
     return trials
 

@@ -6,18 +6,18 @@ import pytest
 from scipy.stats import norm
 
 import dpals
-from dpals.audit.books import disagreements, forgotten, untrue_conversions
-from dpals.audit.data import odd_people
-from dpals.audit.recording import recorded
+from dpals.audit.accounting_checks import accounting_errors, composition_errors, untrue_conversions
+from dpals.audit.simulated_data import odd_users
+from dpals.audit.recorded_run import record_run
 from dpals.release import accounting
 from dpals.statement.record import Statement
 
-RATINGS = odd_people(12, 40, implicit=False).ratings()
+RATINGS = odd_users(12, 40, implicit=False).ratings()
 SEARCH = dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, 2.0, tries=3)
 
 
 def run(method=None):
-    return recorded(method or dpals.ItemMean(2.0, 1e-5), RATINGS)
+    return record_run(method or dpals.ItemMean(2.0, 1e-5), RATINGS)
 
 
 def stated(run, **changes):
@@ -27,11 +27,11 @@ def stated(run, **changes):
 
 @pytest.mark.parametrize("method", [dpals.ItemMean(2.0, 1e-5), dpals.UserMean(2.0, 1e-5), dpals.DPSGD(2.0), SEARCH])
 def test_sound_books_agree(method):
-    assert list(disagreements(run(method), 2.0, 1e-5)) == []
+    assert list(accounting_errors(run(method), 2.0, 1e-5)) == []
 
 
 def complaints(run, asked=2.0, delta=1e-5):
-    return "; ".join(disagreements(run, asked, delta))
+    return "; ".join(accounting_errors(run, asked, delta))
 
 
 def test_a_release_that_is_not_in_the_statement():
@@ -43,14 +43,14 @@ def test_a_release_that_is_not_in_the_statement():
 
 def test_a_release_that_is_not_in_the_ledger():
     some = run()
-    some.passages.append(some.passages[-1])
+    some.releases.append(some.releases[-1])
     assert "4 releases were made and 3 were paid for" in complaints(some)
 
 
 def test_noise_smaller_than_was_paid_for():
     some = run()
-    record = some.passages[1].record
-    some.passages[1] = replace(some.passages[1], record=replace(record, variance=record.variance // 2))
+    record = some.releases[1].record
+    some.releases[1] = replace(some.releases[1], record=replace(record, variance=record.variance // 2))
     found = complaints(some)
     assert "the ledger adds up to less" in found
     assert "the releases add up to" in found
@@ -67,19 +67,19 @@ def test_a_statement_that_promises_too_much():
 
 
 def test_a_seeded_run_is_no_private_one():
-    assert "not private" in complaints(recorded(dpals.ItemMean(2.0), RATINGS, insecure_seed=1))
+    assert "not private" in complaints(record_run(dpals.ItemMean(2.0), RATINGS, insecure_seed=1))
 
 
 def test_a_try_that_costs_more_than_the_search_says():
-    search = recorded(SEARCH, RATINGS)
-    while not search.passages:  # a search may make no try
-        search = recorded(SEARCH, RATINGS)
+    search = record_run(SEARCH, RATINGS)
+    while not search.releases:  # a search may make no try
+        search = record_run(SEARCH, RATINGS)
     selection = search.model.privacy.selection
     assert "a try costs mu" in complaints(stated(search, selection=replace(selection, mu=selection.mu * 0.99)))
 
 
 def test_tries_that_cost_more_than_the_search_promises():
-    search = recorded(SEARCH, RATINGS)
+    search = record_run(SEARCH, RATINGS)
     selection = search.model.privacy.selection
     found = complaints(stated(search, selection=replace(selection, mu=selection.mu * 1.01)))
     assert "make epsilon 2.02" in found
@@ -98,7 +98,7 @@ def test_numbers_that_are_printed_rounded_down(monkeypatch):
 
 @pytest.mark.parametrize("method", [dpals.ItemMean(2.0, 1e-5), dpals.UserMean(2.0, 1e-5)])
 def test_runs_in_one_ledger_add_up(method):
-    assert list(forgotten(method, RATINGS)) == []
+    assert list(composition_errors(method, RATINGS)) == []
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_runs_in_one_ledger_add_up(method):
 def test_a_statement_that_forgets_other_runs(monkeypatch, forget, found):
     honest = Statement.of
     monkeypatch.setattr(Statement, "of", lambda *some, **named: replace(honest(*some, **named), **forget))
-    assert found in "; ".join(forgotten(dpals.ItemMean(2.0, 1e-5), RATINGS))
+    assert found in "; ".join(composition_errors(dpals.ItemMean(2.0, 1e-5), RATINGS))
 
 
 def test_conversions_on_the_wrong_side_are_noticed(monkeypatch):
@@ -130,7 +130,7 @@ def test_conversions_on_the_wrong_side_are_noticed(monkeypatch):
 
 
 def test_the_true_delta_is_that_of_the_textbook():
-    from dpals.audit.books import _true_delta
+    from dpals.audit.accounting_checks import exact_delta
 
     textbook = norm.cdf(0.5 - 1.0) - 2.718281828459045 * norm.cdf(-0.5 - 1.0)
-    assert float(_true_delta(1.0, 1.0)) == pytest.approx(textbook, rel=1e-12)
+    assert float(exact_delta(1.0, 1.0)) == pytest.approx(textbook, rel=1e-12)

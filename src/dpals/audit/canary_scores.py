@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.audit.recording import Passage, Run
+from dpals.audit.recorded_run import RecordedRelease, RecordedRun
 from dpals.kernels.hashing import hashed_normal, hashed_uniform
 from dpals.release.accounting import Budget
 from dpals.release.contribution import MAX_BOUND_BITS, Contribution, Grid, Pattern, Query
@@ -33,15 +33,15 @@ class Part:
     """Releases that one mechanism makes, with its budget. A fit has one part, a try of a search two."""
 
     budget: Budget
-    passages: tuple[Passage, ...]
+    releases: tuple[RecordedRelease, ...]
 
 
-def parts_of(run: Run, n_mechanisms: int | None = None) -> list[Part]:
+def parts_of(run: RecordedRun, n_mechanisms: int | None = None) -> list[Part]:
     """What went through each of the first mechanisms of a run, but for what no user can move."""
     parts, start = [], 0
     for mechanism in run.mechanisms[:n_mechanisms]:
         stop = start + len(mechanism.releases)
-        moved = tuple(passage for passage in run.passages[start:stop] if passage.query.sensitivity > 0)
+        moved = tuple(release for release in run.releases[start:stop] if release.query.sensitivity > 0)
         parts.append(Part(mechanism.budget, moved))
         start = stop
     return parts
@@ -95,9 +95,9 @@ def scores(parts: Sequence[Part], canaries: int, mechanism_class: type[Mechanism
     seen: dict[str, list[Scored]] = {}
     for wide, size, count in _batches(parts, canaries):
         crowds: dict[Key, Crowd] = {}
-        for passage in (passage for part in parts for passage in part.passages):
-            if _key(passage) not in crowds:
-                crowds[_key(passage)] = crowd_of(passage, size, wide)
+        for release in (release for part in parts for release in part.releases):
+            if _key(release) not in crowds:
+                crowds[_key(release)] = crowd_of(release, size, wide)
         here = _takes_part(size)
         for _ in range(count):
             by_form = _evidence(parts, crowds, size, mechanism_class)
@@ -116,11 +116,11 @@ def _evidence(
     found: dict[str, Floats] = {}
     for part in parts:
         mechanism = mechanism_class(part.budget, quiet=True)
-        for passage in part.passages:
-            crowd = crowds[_key(passage)]
-            published = mechanism.release(replace(passage.query, n_items=crowd.rows), crowd.contribution, passage.cost)
+        for release in part.releases:
+            crowd = crowds[_key(release)]
+            published = mechanism.release(replace(release.query, n_items=crowd.rows), crowd.contribution, release.cost)
             record = mechanism.releases[-1]
-            sums = found.setdefault(passage.query.form, np.zeros((2, size)))
+            sums = found.setdefault(release.query.form, np.zeros((2, size)))
             sums += np.stack([crowd.projections(published / record.step), crowd.squares]) / record.variance
     return found
 
@@ -129,15 +129,15 @@ def _joined(batches: list[Scored]) -> Scored:
     return Scored(*(np.concatenate([getattr(one, part.name) for one in batches]) for part in fields(Scored)))
 
 
-def crowd_of(passage: Passage, size: int, wide: bool) -> Crowd:
+def crowd_of(release: RecordedRelease, size: int, wide: bool) -> Crowd:
     """Canaries for a release: along one axis, along all with equal weight, or anywhere, on one item or on several.
 
     A quarter of them is at the bound, the others far above it, so that the mechanism has to scale them down. They are
     chosen as integers on the grid and contributed a quarter of a step beyond, so that what they add is known without
     the mechanism.
     """
-    query, number = passage.query, np.arange(size)
-    bits = round(math.log2(query.sensitivity / passage.record.step))
+    query, number = release.query, np.arange(size)
+    bits = round(math.log2(query.sensitivity / release.record.step))
     items, lanes = _items(query), _lanes(query, wide)
     group, lane = np.divmod(number, lanes)
     places = np.arange(query.dimension // lanes * lanes).reshape(lanes, -1)
@@ -257,7 +257,7 @@ def _batches(parts: Sequence[Part], canaries: int) -> list[tuple[bool, int, int]
     Wide ones take the same time as the others at most, and all together not more than a minute or two: releases of
     very large matrices have fewer canaries.
     """
-    queries = [passage.query for part in parts for passage in part.passages]
+    queries = [release.query for part in parts for release in part.releases]
     draws = {wide: sum(_entries(query, wide) for query in queries) for wide in (False, True)}
     canaries = min(canaries, int(_MOST_DRAWS / draws[False]))
     several = draws[False] != draws[True]
@@ -271,8 +271,8 @@ def _batches(parts: Sequence[Part], canaries: int) -> list[tuple[bool, int, int]
     return plan
 
 
-def _key(passage: Passage) -> Key:
+def _key(release: RecordedRelease) -> Key:
     """Releases alike in this have the same canaries."""
-    query = passage.query
+    query = release.query
     shape = query.form, query.dimension, query.weights, _items(query)
-    return *shape, query.sensitivity, query.coefficient_norm, passage.record.step
+    return *shape, query.sensitivity, query.coefficient_norm, release.record.step
