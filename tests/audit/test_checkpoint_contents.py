@@ -37,7 +37,7 @@ def test_numbers_without_noise_on_disk_are_reported(monkeypatch):
     draw = mechanism_module.Mechanism._draw
 
     def kept_too_early(mechanism, query, grid, record, contributions, receipt=""):
-        mechanism.keeper.keep(1, record, mechanism._exact_sums(query, grid, contributions))
+        mechanism.keeper.keep(1, record, mechanism.exact_sums(query, grid, contributions))
         return draw(mechanism, query, grid, record, contributions, receipt)
 
     monkeypatch.setattr(mechanism_module.Mechanism, "_draw", kept_too_early)

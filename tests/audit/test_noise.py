@@ -10,7 +10,7 @@ import dpals
 from dpals.audit import noise, p_values
 from dpals.audit.simulated_data import odd_users
 from dpals.audit.noise import audit_noise
-from dpals.audit.noise_samples import due_weights
+from dpals.audit.noise_samples import weights_by_definition
 from dpals.audit.recorded_run import record_run
 from dpals.audit.report import Check
 from dpals.audit.streams import (
@@ -118,7 +118,7 @@ def forget_weights(monkeypatch):
 
 def think_that_other_weights_are_due(monkeypatch):
     monkeypatch.setattr(
-        Query, "coordinate_weights", property(lambda query: np.full(len(due_weights(query)), 2, np.int64))
+        Query, "coordinate_weights", property(lambda query: np.full(len(weights_by_definition(query)), 2, np.int64))
     )
 
 
@@ -156,7 +156,7 @@ def repeat_rows(monkeypatch):
 
 def add_to_floats(monkeypatch):
     def floats(mechanism, query, grid, record, contributions, receipt=""):
-        sums = mechanism._exact_sums(query, grid, contributions)
+        sums = mechanism.exact_sums(query, grid, contributions)
         added = rounded_gaussian(mechanism._pay(record, receipt), len(sums), record.variance, query.coordinate_weights)
         return (sums * grid.step + added * grid.step) / grid.step
 
@@ -269,15 +269,15 @@ def test_early_words_of_a_search_are_not_taken_for_those_that_draw_its_tries(mon
 def test_weights_are_those_of_upper_triangles():
     for dimension in (1, 2, 7):
         triangle = (2 - np.eye(dimension, dtype=int))[np.triu_indices(dimension)]
-        assert due_weights(Query("Gram matrix", 1, 1.0, "symmetric", dimension)).tolist() == triangle.tolist()
-    assert due_weights(Query("means", 1, 1.0, "vector", 2, weights=(3, 1))).tolist() == [3, 1]
+        assert weights_by_definition(Query("Gram matrix", 1, 1.0, "symmetric", dimension)).tolist() == triangle.tolist()
+    assert weights_by_definition(Query("means", 1, 1.0, "vector", 2, weights=(3, 1))).tolist() == [3, 1]
 
 
 class HalfSure(Mechanism):
     """Half of the noise that it records."""
 
     def _draw(self, query, grid, record, contributions, receipt=""):
-        sums, stream = self._exact_sums(query, grid, contributions), self._pay(record, receipt)
+        sums, stream = self.exact_sums(query, grid, contributions), self._pay(record, receipt)
         return sums + rounded_gaussian(stream, len(sums), record.variance // 4, query.coordinate_weights)
 
 

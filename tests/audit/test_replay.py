@@ -23,7 +23,7 @@ def small_crowd(monkeypatch):
 
 
 def failures(method, **arguments):
-    level = audit_replay(method, people=6, **arguments)
+    level = audit_replay(method, n_users=6, **arguments)
     return [check.question for check in level.checks if check.verdict == "failed"]
 
 
@@ -43,7 +43,7 @@ def test_sound_methods_pass(method, implicit):
 
 def test_someone_comes_close_to_the_bound():
     """Or the comparison could hardly notice a bound that is too large."""
-    level = audit_replay(dpals.ItemMean(1.0), people=12)
+    level = audit_replay(dpals.ItemMean(1.0), n_users=12)
     assert 0.9 < level.facts["largest_share_of_bound"] <= 1
     assert level.facts["neighbours"] == 24 + 8
     assert level.facts["releases"] == 3

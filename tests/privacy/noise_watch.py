@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpals.audit.noise_samples import due_weights
+from dpals.audit.noise_samples import weights_by_definition
 from dpals.audit.recorded_run import RecordedRelease, RecordedRun
 from dpals.audit.report import Check
 from dpals.ledger.entries import SEEDED
@@ -132,7 +132,7 @@ def check_no_reuse(watch: Watch) -> Check:
 
 def check_source(release: RecordedRelease, mechanism_class: type[Mechanism]) -> Check:
     """The noise of a release is made of the words of its stream, and these of its key, worked out anew here."""
-    weights = due_weights(release.query)
+    weights = weights_by_definition(release.query)
     rows = -(-_LOOKED_AT // len(weights))
     with watched_streams() as watch:
         mechanism = mechanism_class(Budget.of_cost(2 * release.cost))

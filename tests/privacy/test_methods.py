@@ -62,7 +62,7 @@ def few_files(monkeypatch):
     ("implicit", "name"), [*((False, name) for name in METHODS), *((True, name) for name in IMPLICIT)]
 )
 def test_neighbours_differ_by_what_the_bounds_allow_and_by_nothing_else(implicit, name):
-    level = audit_replay((IMPLICIT if implicit else METHODS)[name], implicit, people=16)
+    level = audit_replay((IMPLICIT if implicit else METHODS)[name], implicit, n_users=16)
     assert [check for check in level.checks if check.verdict != "passed"] == []
     assert level.facts["largest_share_of_bound"] <= 1
 
@@ -71,6 +71,6 @@ def test_a_method_that_forgets_its_own_bounds_costs_accuracy_and_not_privacy(mon
     """The mechanism scales users down whatever a method contributes, so the audit has nothing to report."""
     monkeypatch.setattr("dpals.methods.dpals.clip_rows", lambda users, _: 100 * users)
     monkeypatch.setattr("dpals.methods.dpals.clipped_entries", lambda ratings, *_: 1000.0 * ratings.values)
-    level = audit_replay(METHODS["DPALS"], people=16)
+    level = audit_replay(METHODS["DPALS"], n_users=16)
     assert [check for check in level.checks if check.verdict != "passed"] == []
     assert level.facts["largest_share_of_bound"] > 0.98

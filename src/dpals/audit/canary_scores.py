@@ -1,80 +1,43 @@
-"""Many canaries in one release: users built to reach the bound, who share no published number with each other.
-
-The bound, the noise and the cost of a release do not depend on how many items it has. So one release over many items
-stands for many: canary number i has items of its own, and for long vectors a *lane* of coordinates of its own. What
-is published elsewhere has independent noise and says nothing about canary i.
-"""
+"""Score canaries: how well what was published tells those who took part from those who did not."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpals.audit.canaries import CYCLE, Canaries, Floats, Key, canaries_for, entries_per_canary, key_of, takes_part
 from dpals.audit.recorded_run import RecordedRelease, RecordedRun
-from dpals.kernels.hashing import hashed_normal, hashed_uniform
 from dpals.release.accounting import Budget
-from dpals.release.contribution import MAX_BOUND_BITS, Contribution, Grid, Pattern, Query
 from dpals.release.mechanism import Mechanism
 
-_LANE = 4
 _BATCH_ENTRIES = 2**20  # published numbers of a release: 8 MB for each table
-_ROUND = 128  # canaries: one is present, the next is not, the other way round in every second half of it
 _WIDE_SHARE = 1 / 16
 _MOST_DRAWS = 1.6e9
 
-Floats = NDArray[np.float64]
-Key = tuple[object, ...]
-
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Releases that one mechanism makes, with its budget. A fit has one part, a try of a search two."""
+class MechanismReleases:
+    """Releases of one mechanism, with its budget. A fit has one mechanism, a try of a search two."""
 
     budget: Budget
     releases: tuple[RecordedRelease, ...]
 
 
-def parts_of(run: RecordedRun, n_mechanisms: int | None = None) -> list[Part]:
-    """What went through each of the first mechanisms of a run, but for what no user can move."""
+def releases_by_mechanism(run: RecordedRun, n_mechanisms: int | None = None) -> list[MechanismReleases]:
+    """The releases of each of the first mechanisms of a run, without those that no user can move."""
     parts, start = [], 0
     for mechanism in run.mechanisms[:n_mechanisms]:
         stop = start + len(mechanism.releases)
         moved = tuple(release for release in run.releases[start:stop] if release.query.sensitivity > 0)
-        parts.append(Part(mechanism.budget, moved))
+        parts.append(MechanismReleases(mechanism.budget, moved))
         start = stop
     return parts
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
-    """Canaries as one release sees them.
-
-    ``known`` is what each of them adds, in steps of the grid and times the weight of the coordinate, by group, item,
-    lane and place in the lane; ``squares`` the squared norm of that; ``columns`` where lanes are in the table.
-    """
-
-    rows: int
-    contribution: Contribution
-    known: Floats
-    squares: Floats
-    columns: NDArray[np.int64]
-
-    def projections(self, table: Floats) -> Floats:
-        """The inner product of what was published, in steps, with what each canary would have added."""
-        groups, items, lanes, _ = self.known.shape
-        if lanes == 1 and table.shape[1] == self.columns.shape[1]:  # nothing to pick out
-            result: Floats = np.einsum("gk,gk->g", table.reshape(groups, -1), self.known.reshape(groups, -1))
-            return result
-        own = table.reshape(groups, items, -1)[:, :, self.columns]
-        result = np.einsum("gilk,gilk->gl", own, self.known)
-        return result.reshape(-1)[: len(self.squares)]
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """Scores of canaries that were absent and present, and the mu that each of those present should reach."""
+class CanaryScores:
+    """Scores of absent and of present canaries, and the mu that each of those present should reach."""
 
     absent: Floats
     present: Floats
@@ -85,194 +48,69 @@ class Scored:
         return float(self.reaches.mean())
 
 
-def scores(parts: Sequence[Part], canaries: int, mechanism_class: type[Mechanism] = Mechanism) -> dict[str, Scored]:
+def score_canaries(
+    parts: Sequence[MechanismReleases], n_canaries: int, mechanism_class: type[Mechanism] = Mechanism
+) -> dict[str, CanaryScores]:
     """Scores of about so many canaries, half of them present: by everything that is released, and by each form of it.
 
     Each batch goes through mechanisms of its own, with the costs of the recorded releases. The score is the logarithm
     of the likelihood ratio of what was published about the canary, scaled so that it is N(0, 1) for absent ones and
     N(mu, 1) for present ones, if noise is what the records say. Everything together is called ``all``.
     """
-    seen: dict[str, list[Scored]] = {}
-    for wide, size, count in _batches(parts, canaries):
-        crowds: dict[Key, Crowd] = {}
+    seen: dict[str, list[CanaryScores]] = {}
+    for wide, size, count in _batches(parts, n_canaries):
+        canaries: dict[Key, Canaries] = {}
         for release in (release for part in parts for release in part.releases):
-            if _key(release) not in crowds:
-                crowds[_key(release)] = crowd_of(release, size, wide)
-        here = _takes_part(size)
+            if key_of(release) not in canaries:
+                canaries[key_of(release)] = canaries_for(release, size, wide)
+        here = takes_part(size)
         for _ in range(count):
-            by_form = _evidence(parts, crowds, size, mechanism_class)
+            by_form = _evidence(parts, canaries, size, mechanism_class)
             together = np.sum(list(by_form.values()), axis=0)
             for name, (projections, squares) in {"all": together, **by_form}.items():
                 roots = np.sqrt(squares)
                 score = projections / roots
-                seen.setdefault(name, []).append(Scored(score[~here], score[here], roots[here]))
+                seen.setdefault(name, []).append(CanaryScores(score[~here], score[here], roots[here]))
     return {name: _joined(batches) for name, batches in seen.items()}
 
 
 def _evidence(
-    parts: Sequence[Part], crowds: dict[Key, Crowd], size: int, mechanism_class: type[Mechanism]
+    parts: Sequence[MechanismReleases], canaries: dict[Key, Canaries], size: int, mechanism_class: type[Mechanism]
 ) -> dict[str, Floats]:
     """Inner products of published and known numbers, over the variance, and squared norms over it, for each form."""
     found: dict[str, Floats] = {}
     for part in parts:
         mechanism = mechanism_class(part.budget, quiet=True)
         for release in part.releases:
-            crowd = crowds[_key(release)]
-            published = mechanism.release(replace(release.query, n_items=crowd.rows), crowd.contribution, release.cost)
+            some = canaries[key_of(release)]
+            published = mechanism.release(replace(release.query, n_items=some.rows), some.contribution, release.cost)
             record = mechanism.releases[-1]
             sums = found.setdefault(release.query.form, np.zeros((2, size)))
-            sums += np.stack([crowd.projections(published / record.step), crowd.squares]) / record.variance
+            sums += np.stack([some.projections(published / record.step), some.squares]) / record.variance
     return found
 
 
-def _joined(batches: list[Scored]) -> Scored:
-    return Scored(*(np.concatenate([getattr(one, part.name) for one in batches]) for part in fields(Scored)))
-
-
-def crowd_of(release: RecordedRelease, size: int, wide: bool) -> Crowd:
-    """Canaries for a release: along one axis, along all with equal weight, or anywhere, on one item or on several.
-
-    A quarter of them is at the bound, the others far above it, so that the mechanism has to scale them down. They are
-    chosen as integers on the grid and contributed a quarter of a step beyond, so that what they add is known without
-    the mechanism.
-    """
-    query, number = release.query, np.arange(size)
-    bits = round(math.log2(query.sensitivity / release.record.step))
-    items, lanes = _items(query), _lanes(query, wide)
-    group, lane = np.divmod(number, lanes)
-    places = np.arange(query.dimension // lanes * lanes).reshape(lanes, -1)
-    weights = np.array(query.weights or [1] * query.dimension)[places][lane]
-    vectors, coefficients = _integers(query, bits, weights, items)
-    columns, products, counts = _products(query, vectors, weights, places)
-    added = coefficients[:, :, None] * products[:, None, :]
-    known = np.zeros((-(-size // lanes), items, lanes, columns.shape[1]))
-    known[group, :, lane] = added * counts[:, None, :]
-    own_items = group[:, None] * items + np.arange(items)
-    contribution = _contribution(query, Grid.of(query, bits), own_items, coefficients, vectors, places[lane])
-    return Crowd(
-        contribution.pattern.n_items, contribution, known, (added**2 * counts[:, None, :]).sum(axis=(1, 2)), columns
+def _joined(batches: list[CanaryScores]) -> CanaryScores:
+    return CanaryScores(
+        *(np.concatenate([getattr(one, part.name) for one in batches]) for part in fields(CanaryScores))
     )
 
 
-def _integers(query: Query, bits: int, weights: NDArray[np.int64], items: int) -> tuple[Floats, Floats]:
-    """Vectors and coefficients of canaries in steps of the grid, just within the bound of 2^bits."""
-    size, width = weights.shape
-    length = 2.0 ** {"scalar": 0, "vector": bits // 2, "symmetric": bits // 3}[query.form]
-    vectors = np.rint(length * _directions(0, size, width) / np.sqrt(weights))
-    lightest = weights == weights.min(axis=1, keepdims=True)
-    vectors = np.where(np.any(vectors, axis=1, keepdims=True), vectors, lightest)  # no canary of zeros
-    if query.form == "scalar":
-        vectors = np.ones((size, 1))
-    norms = np.sqrt((weights * vectors**2).sum(axis=1)) ** (2 if query.form == "symmetric" else 1)
-    coefficients = np.trunc(_directions(10, size, items) * (2.0**bits / np.maximum(norms, 1.0))[:, None])
-    return vectors, coefficients
-
-
-def _products(
-    query: Query, vectors: Floats, weights: NDArray[np.int64], places: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
-    """Columns of the table for each lane, what a vector adds there, and how much each column counts in the norm.
-
-    Written down here once more, and not asked of the query: a matrix has the entries off its diagonal twice.
-    """
-    if query.form != "symmetric":
-        return places, vectors, weights
-    rows, columns = np.triu_indices(places.shape[1])
-    numbers = np.zeros((query.dimension, query.dimension), np.int64)
-    upper = np.triu_indices(query.dimension)
-    numbers[upper] = np.arange(len(upper[0]))
-    counts = np.broadcast_to(np.where(rows == columns, 1, 2), (len(vectors), len(rows)))
-    return numbers[places[:, rows], places[:, columns]], vectors[:, rows] * vectors[:, columns], counts
-
-
-def _contribution(
-    query: Query,
-    grid: Grid,
-    own_items: NDArray[np.int64],
-    coefficients: Floats,
-    vectors: Floats,
-    places: NDArray[np.int64],
-) -> Contribution:
-    """What the canaries that take part contribute, some of them too much."""
-    size, items = own_items.shape
-    here = _takes_part(size)
-    pattern = Pattern(
-        np.arange(here.sum() + 1) * items, own_items[here].reshape(-1).astype(np.int32), int(own_items[-1, -1]) + 1
-    )
-    chance = hashed_uniform(20, np.arange(size))[:, None]
-    louder = np.where(chance < 0.25, 1, np.where(chance < 0.5, 3, np.where(chance < 0.9, 50, 1)))
-    most = 2.0**MAX_BOUND_BITS / np.maximum(np.abs(coefficients).max(axis=1, keepdims=True), 1)
-    louder = np.minimum(louder, np.maximum(most, 1))  # beyond it the mechanism cuts each number by itself
-    longer = np.where(chance < 0.9, 1, 1.5)
-    contributed = (_beyond(coefficients) * louder * grid.coefficient_step)[here].reshape(-1)
-    if query.form == "scalar":
-        return Contribution(pattern, contributed)
-    whole = np.zeros((size, query.dimension))
-    np.put_along_axis(whole, places, _beyond(vectors) * longer * grid.vector_step, axis=1)
-    return Contribution(pattern, contributed, whole[here])
-
-
-def _directions(seed: int, size: int, width: int) -> Floats:
-    """Vectors of length 1: along an axis, along all axes alike, or anywhere."""
-    number, place = np.arange(size)[:, None], np.arange(width)[None, :]
-    chance = hashed_uniform(seed, number)
-    axis = np.floor(width * hashed_uniform(seed + 1, number)) == place
-    normal = hashed_normal(seed + 2, number, place)
-    vectors = np.where(chance < 0.2, axis, np.where(chance < 0.7, np.sign(normal), normal))
-    result: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return result
-
-
-def _beyond(integers: Floats) -> Floats:
-    """A quarter of a step further from zero, so that rounding toward zero gives the integers again."""
-    return integers + 0.25 * np.sign(integers)
-
-
-def _takes_part(size: int) -> NDArray[np.bool_]:
-    """Every second canary; which of two neighbours it is changes, so that each lane has canaries of both kinds."""
-    number = np.arange(size)
-    result: NDArray[np.bool_] = (number + number // (_ROUND // 2)) % 2 == 0
-    return result
-
-
-def _items(query: Query) -> int:
-    """How many items each canary has, if the release has as many."""
-    return min(query.n_items, 4 if query.dimension == 1 else 2)
-
-
-def _lanes(query: Query, wide: bool) -> int:
-    """Into how many lanes the coordinates are divided; one if canaries are to be wide."""
-    return 1 if wide else max(1, query.dimension // _LANE)
-
-
-def _entries(query: Query, wide: bool) -> int:
-    """How many numbers are published for each canary."""
-    coordinates = query.dimension * (query.dimension + 1) // 2 if query.form == "symmetric" else query.dimension
-    return -(-_items(query) * coordinates // _lanes(query, wide))
-
-
-def _batches(parts: Sequence[Part], canaries: int) -> list[tuple[bool, int, int]]:
+def _batches(parts: Sequence[MechanismReleases], n_canaries: int) -> list[tuple[bool, int, int]]:
     """For canaries in lanes and for a few wide ones: how many go together, and how many times.
 
     Wide ones take the same time as the others at most, and all together not more than a minute or two: releases of
     very large matrices have fewer canaries.
     """
     queries = [release.query for part in parts for release in part.releases]
-    draws = {wide: sum(_entries(query, wide) for query in queries) for wide in (False, True)}
-    canaries = min(canaries, int(_MOST_DRAWS / draws[False]))
+    draws = {wide: sum(entries_per_canary(query, wide) for query in queries) for wide in (False, True)}
+    n_canaries = min(n_canaries, int(_MOST_DRAWS / draws[False]))
     several = draws[False] != draws[True]
     share = min(_WIDE_SHARE, draws[False] / draws[True] / 2) if several else 0.0
     plan = []
-    for wide, number in ((False, canaries * (1 - share)), (True, canaries * share)):
+    for wide, number in ((False, n_canaries * (1 - share)), (True, n_canaries * share)):
         if number > 0:
-            together = _BATCH_ENTRIES // max(_entries(query, wide) for query in queries)
-            count = math.ceil(number / max(_ROUND, together))
-            plan.append((wide, _ROUND * math.ceil(number / count / _ROUND), count))
+            together = _BATCH_ENTRIES // max(entries_per_canary(query, wide) for query in queries)
+            count = math.ceil(number / max(CYCLE, together))
+            plan.append((wide, CYCLE * math.ceil(number / count / CYCLE), count))
     return plan
-
-
-def _key(release: RecordedRelease) -> Key:
-    """Releases alike in this have the same canaries."""
-    query = release.query
-    shape = query.form, query.dimension, query.weights, _items(query)
-    return *shape, query.sensitivity, query.coefficient_norm, release.record.step

@@ -1,4 +1,4 @@
-"""From counts to what they prove: confidence bounds on shares, and on the privacy that they belie."""
+"""From counts to what they prove: confidence bounds on shares, and lower bounds on mu and epsilon."""
 
 import math
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from scipy.stats import beta
 
 CONFIDENCE = 0.9999
-"""Of every bound of an audit. One sound method in ten thousand is called broken by chance."""
+"""Of every bound of an audit: one sound method in ten thousand is called broken by chance."""
 
 Scores = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ def share_bounds(successes: int, trials: int, confidence: float = CONFIDENCE) ->
 
 
 def mu_lower_bound(false_alarms: int, absent: int, misses: int, present: int, confidence: float = CONFIDENCE) -> float:
-    """What mu must at least be if an attack was wrong so many times about so many who were absent and present.
+    """Lower bound on mu, given how often an attack was wrong about absent and about present users.
 
     Under mu-Gaussian-DP every attack has Phi^-1(1 - false alarms) - Phi^-1(misses) <= mu (Dong, Roth & Su 2022). As
     in Nasr et al. (2023), both rates are replaced by upper confidence bounds. To exceed mu, one of them must be wrong,
@@ -37,7 +37,7 @@ def mu_lower_bound(false_alarms: int, absent: int, misses: int, present: int, co
 
     Examples
     --------
-    >>> round(mu_at_least(false_alarms=16_000, absent=100_000, misses=16_000, present=100_000), 3)
+    >>> round(mu_lower_bound(false_alarms=16_000, absent=100_000, misses=16_000, present=100_000), 3)
     1.953
     """
     alarmed, missed = share_bounds(false_alarms, absent, confidence)[1], share_bounds(misses, present, confidence)[1]
@@ -47,13 +47,13 @@ def mu_lower_bound(false_alarms: int, absent: int, misses: int, present: int, co
 def epsilon_lower_bound(
     hits: int, trials: int, slips: int, other_trials: int, delta: float, confidence: float = CONFIDENCE
 ) -> float:
-    """What epsilon must at least be if an event was seen so often on one side and so often on the other.
+    """Lower bound on epsilon, given how often an event was seen on one side and on the other.
 
     Under (epsilon, delta)-DP the first share is at most exp(epsilon) times the second, plus delta.
 
     Examples
     --------
-    >>> round(epsilon_at_least(hits=50_000, trials=100_000, slips=10_000, other_trials=100_000, delta=1e-5), 2)
+    >>> round(epsilon_lower_bound(hits=50_000, trials=100_000, slips=10_000, other_trials=100_000, delta=1e-5), 2)
     1.56
     """
     low = share_bounds(hits, trials, confidence)[0] - delta
@@ -95,7 +95,7 @@ def expected_mu_lower_bound(mu: float, threshold: float, trials: int, noise: flo
 
     Examples
     --------
-    >>> round(expected_mu_at_least(0.268, 0.134, trials=2_000_000), 3)
+    >>> round(expected_mu_lower_bound(0.268, 0.134, trials=2_000_000), 3)
     0.261
     """
     alarms, misses = _tail(threshold / noise), _tail((mu - threshold) / noise)

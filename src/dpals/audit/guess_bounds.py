@@ -1,4 +1,4 @@
-"""How much privacy a number of right guesses belies: the guessing game of one training run.
+"""Lower bounds on epsilon from the number of correct guesses about canaries in one training run.
 
 Each of many canaries takes part or not, by the toss of a coin. After one training, someone who sees what was published
 says of some canaries that they were in it, of some that they were not, and nothing of the others.
@@ -53,7 +53,7 @@ def epsilon_of_guesses(
 
 
 def guesses_needed(canaries: int, guesses: int, epsilon: float, delta: float, confidence: float = CONFIDENCE) -> int:
-    """The fewest right guesses that belie (epsilon, delta); one more than there are guesses where none do.
+    """The fewest right guesses that refute (epsilon, delta); one more than there are guesses where none do.
 
     Examples
     --------

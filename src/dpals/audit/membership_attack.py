@@ -1,4 +1,4 @@
-"""Attacks on a published model, by someone who knows a person's ratings and asks whether the person took part."""
+"""The membership attack: how well a published model fits a user, for an attacker who knows that user's ratings."""
 
 import copy
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from dpals.statement.record import Statement
 Doubles = NDArray[np.float64]
 
 NO_PRIVACY = 1000.0
-"""The epsilon of the twin that attacks are tried on. It needs less than a hundredth of the noise of epsilon 1."""
+"""The epsilon of the twin without privacy. It needs less than a hundredth of the noise of epsilon 1."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,17 @@ def canary_ratings(canaries: int, items: NDArray[np.int64], n_items: int, each: 
     return csr_array((values.ravel(), (rows, columns.ravel())), shape=(canaries, n_items))
 
 
-def coins(number: int) -> NDArray[np.bool_]:
-    """So many fair coins, which nobody can know before."""
+def toss_coins(number: int) -> NDArray[np.bool_]:
+    """Fair coins that nobody can predict."""
     return (NoiseStream().words(number) & np.uint64(1)).astype(bool)
 
 
-def rated(matrix: Any, implicit: bool) -> Ratings:
+def to_ratings(matrix: Any, implicit: bool) -> Ratings:
     """A sparse matrix of users by items as a method takes it."""
     return Ratings.from_csr(matrix, implicit=True) if implicit else Ratings.from_csr(matrix, rating_range=RANGE)
 
 
-def trained(estimator: PrivateEstimator, ratings: Ratings) -> FactorModel:
+def train(estimator: PrivateEstimator, ratings: Ratings) -> FactorModel:
     """What a copy of the estimator publishes."""
     return copy.deepcopy(estimator).fit(ratings).model_
 
@@ -97,27 +97,27 @@ def without_privacy(estimator: PrivateEstimator) -> PrivateEstimator:
     return copy.deepcopy(estimator).set_params(**given_noise, epsilon=NO_PRIVACY)
 
 
-def fit_to_each(model: FactorModel, people: Ratings) -> Doubles:
-    """How well the model fits each person's own ratings, given all of these: the larger, the better.
+def membership_scores(model: FactorModel, users: Ratings) -> Doubles:
+    """How well the model fits each user's own ratings, given all of these: the larger, the better.
 
-    Minus the mean squared error; in implicit feedback, how far the person's items score above the mean of all items.
+    Minus the mean squared error; in implicit feedback, how far the user's items score above the mean of all items.
     """
-    user_side, item_side = model.two_sides(people)
-    rows = people.rows
-    scores = np.einsum("nk,nk->n", user_side[rows], item_side[people.indices], dtype=np.float64)
-    if people.values is None:
+    user_side, item_side = model.two_sides(users)
+    rows = users.rows
+    scores = np.einsum("nk,nk->n", user_side[rows], item_side[users.indices], dtype=np.float64)
+    if users.values is None:
         fits = scores - (user_side @ item_side.mean(axis=0))[rows]
     else:
-        fits = -((scores - people.values) ** 2)
-    return np.bincount(rows, fits, people.n_users) / np.maximum(np.diff(people.indptr), 1)
+        fits = -((scores - users.values) ** 2)
+    return np.bincount(rows, fits, users.n_users) / np.maximum(np.diff(users.indptr), 1)
 
 
-def right_guesses(scores: Doubles, is_in: NDArray[np.bool_], each: int) -> int:
-    """Right guesses, if the `each` highest scores are guessed to be in and the `each` lowest to be out.
+def count_correct_guesses(scores: Doubles, is_in: NDArray[np.bool_], each: int) -> int:
+    """Correct guesses, if the `each` highest scores are guessed to be in and the `each` lowest to be out.
 
     Examples
     --------
-    >>> right_guesses(np.array([0.1, 0.9, 0.3, 0.8]), np.array([False, True, True, False]), each=1)
+    >>> count_correct_guesses(np.array([0.1, 0.9, 0.3, 0.8]), np.array([False, True, True, False]), each=1)
     2
     """
     order = np.argsort(scores, kind="stable")

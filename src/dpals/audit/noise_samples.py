@@ -1,4 +1,4 @@
-"""Noise to look at: of fits, of repeats of their releases, and of taller tables."""
+"""Samples of noise: of fits, of repeats of their releases, and of taller tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.audit.recorded_run import RecordedRelease, RecordedRun, record_run
 from dpals.audit.p_values import standardised
+from dpals.audit.recorded_run import RecordedRelease, RecordedRun, record_run
 from dpals.data.ratings import Ratings
 from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
@@ -41,7 +41,7 @@ class Noise:
 
     @property
     def weights(self) -> NDArray[np.int64]:
-        return due_weights(self.releases[0].query)
+        return weights_by_definition(self.releases[0].query)
 
     @property
     def sigmas(self) -> Scores:
@@ -64,12 +64,12 @@ class Noise:
         return self.scores[: len(self.scores) - len(self.taller)]
 
 
-def due_weights(query: Query) -> NDArray[np.int64]:
-    """The weight of each column by the definition of a release, and not by what the mechanism thinks.
+def weights_by_definition(query: Query) -> NDArray[np.int64]:
+    """The weight of each column by the definition of a release, worked out apart from the mechanism.
 
     Examples
     --------
-    >>> due_weights(Query("Gram matrix", 1, 1.0, "symmetric", 3))
+    >>> weights_by_definition(Query("Gram matrix", 1, 1.0, "symmetric", 3))
     array([1, 2, 2, 1, 2, 1])
     """
     if query.form == "symmetric":  # entries off the diagonal are there twice
@@ -78,7 +78,7 @@ def due_weights(query: Query) -> NDArray[np.int64]:
 
 
 def fits_with_releases(estimator: PrivateEstimator, ratings: Ratings) -> list[RecordedRun]:
-    """Two fits, and for searches so many more that two of them have releases."""
+    """Two fits; for searches as many as it takes for two of them to have releases."""
     runs: list[RecordedRun] = []
     while len(runs) < (_FITS if isinstance(estimator, PrivateSearch) else 2):
         runs.append(record_run(estimator, ratings, insecure_seed=None))
@@ -87,7 +87,9 @@ def fits_with_releases(estimator: PrivateEstimator, ratings: Ratings) -> list[Re
     return runs
 
 
-def noise_of_releases(runs: Sequence[RecordedRun], samples: int, mechanism_class: type[Mechanism] = Mechanism) -> list[Noise]:
+def noise_of_releases(
+    runs: Sequence[RecordedRun], samples: int, mechanism_class: type[Mechanism] = Mechanism
+) -> list[Noise]:
     """Noise of every kind of release, with repeats through mechanisms of their own until there is enough of it."""
     kinds: dict[tuple[object, int], list[RecordedRelease]] = {}
     for run in runs:
@@ -100,7 +102,9 @@ def noise_of_releases(runs: Sequence[RecordedRun], samples: int, mechanism_class
     return [_repeated(number, found, repeats, enough, mechanism_class) for number, found in enumerate(kinds.values())]
 
 
-def _repeated(number: int, found: list[RecordedRelease], repeats: int, enough: int, mechanism_class: type[Mechanism]) -> Noise:
+def _repeated(
+    number: int, found: list[RecordedRelease], repeats: int, enough: int, mechanism_class: type[Mechanism]
+) -> Noise:
     """Noise of a release that was found in fits, with at most so many repeats and, in all, `enough` numbers."""
     first, releases = found[0], list(found)
     budget, size = Budget.of_cost(2 * first.cost), first.sums.size
@@ -121,6 +125,6 @@ def taller_table(release: RecordedRelease, rows: int, mechanism_class: type[Mech
     return np.rint(table / release.record.step).astype(np.int64)
 
 
-def pooled(noises: Sequence[Noise]) -> Scores:
+def pooled_scores(noises: Sequence[Noise]) -> Scores:
     """The scores of all releases."""
     return np.concatenate([noise.scores.ravel() for noise in noises])

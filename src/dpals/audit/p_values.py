@@ -1,4 +1,4 @@
-"""How surprising a sample is: p-values of what noise and tries should be, and when a check fails for them."""
+"""P-values of noise and scores under what is claimed of them, and when a check fails because of them."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,18 +11,18 @@ from dpals.kernels.hashing import hashed_uniform
 RISK = 1e-4
 """The chance that a sound method fails the checks of one level."""
 CHECKS = 10
-"""A level has at most so many checks that chance can fail: each of them may use up this part of the risk."""
+"""A level has at most so many checks that can fail by chance: each may use up this part of the risk."""
 
 FEWEST_EXPECTED = 100
-"""In a cell of a chi-square test, so that the distribution is that of its p-value even where it is small."""
+"""Expected count of a cell of a chi-square test: enough for small p-values to be accurate."""
 
 
 def judge_p_values(question: str, p_values: ArrayLike, found: str) -> Check:
-    """Failed where the smallest p-value, times how many there are, is below the check's part of the risk.
+    """A check that fails where the smallest p-value, times their number, is below the check's part of the risk.
 
     Examples
     --------
-    >>> judged("the coin is fair", [0.3, 1e-9], "2 coins").verdict
+    >>> judge_p_values("the coin is fair", [0.3, 1e-9], "2 coins").verdict
     'failed'
     """
     values = np.atleast_1d(np.asarray(p_values, float))
@@ -33,15 +33,15 @@ def judge_p_values(question: str, p_values: ArrayLike, found: str) -> Check:
 
 
 def limit_for(n_values: int) -> float:
-    """Smallest p-value that chance explains, where a check has so many of them."""
+    """The smallest p-value of a check that passes, where it has so many of them."""
     return RISK / CHECKS / n_values
 
 
 def standardised(noise: NDArray[np.int64], sigmas: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Standard normal numbers, if the noise is round(sigma N(0, 1)), for every sigma.
+    """Exactly standard normal numbers, if the noise is round(sigma N(0, 1)), however small sigma is.
 
-    Each integer stands for an interval of the normal distribution. A number in it is chosen by a hash of `seed`, which
-    is to be another one for each table: so the result is exactly normal, and nothing is lost where sigma is small.
+    Each integer stands for an interval of the normal distribution. A hash of `seed`, which must differ from table to
+    table, chooses a number in it.
 
     Examples
     --------
@@ -56,17 +56,17 @@ def standardised(noise: NDArray[np.int64], sigmas: NDArray[np.float64], seed: in
 
 
 def variance_p_value(scores: NDArray[np.float64]) -> float:
-    """Of the sum of squares of standard normal numbers, both too small and too large."""
+    """Of the sum of squares of standard normal numbers, on both sides."""
     total, n = float(np.sum(scores**2)), scores.size
     return min(1.0, 2 * float(min(stats.chi2.cdf(total, n), stats.chi2.sf(total, n))))
 
 
 def samples_for_half_variance(limit: float) -> int:
-    """How many numbers show, all but surely, that their variance is half of what it should be.
+    """How many numbers are all but certain to show that their variance is half of what it should be.
 
     Examples
     --------
-    >>> 200 < enough_for_half_variance(1e-7) < 500
+    >>> 200 < samples_for_half_variance(1e-7) < 500
     True
     """
     n = np.arange(10, 2000)
@@ -74,11 +74,11 @@ def samples_for_half_variance(limit: float) -> int:
 
 
 def coin_p_values(heads: ArrayLike, tosses: ArrayLike) -> NDArray[np.float64]:
-    """Of counts of heads of fair coins.
+    """Of the number of heads of fair coins, on both sides.
 
     Examples
     --------
-    >>> coin_surprise([5, 0], 10).round(3)
+    >>> coin_p_values([5, 0], 10).round(3)
     array([1.   , 0.002])
     """
     heads, tosses = np.atleast_1d(np.asarray(heads, np.int64)), np.asarray(tosses, np.int64)
@@ -87,9 +87,9 @@ def coin_p_values(heads: ArrayLike, tosses: ArrayLike) -> NDArray[np.float64]:
 
 
 def correlation_p_values(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of the correlation between two rows of numbers, of which one has independent normal numbers; row by row.
+    """Of the correlation between independent normal numbers and any others, row by row.
 
-    The square of the cosine between a normal vector and any other one has a beta distribution.
+    The squared cosine between a normal vector and any other one has a beta distribution.
     """
     products = np.sum(one * other, axis=-1) ** 2
     share = products / np.maximum(np.sum(one**2, axis=-1) * np.sum(other**2, axis=-1), 1e-300)
@@ -97,11 +97,11 @@ def correlation_p_values(one: NDArray[np.float64], other: NDArray[np.float64]) -
 
 
 def chi_square_p_value(counts: ArrayLike, chances: ArrayLike) -> float:
-    """Of counts, by Pearson's chi-square, after joining neighbouring cells until each is expected often enough.
+    """Of counts, by Pearson's test, after joining neighbouring cells until each is expected often enough.
 
     Examples
     --------
-    >>> count_surprise([700, 500, 1], [0.5, 0.49, 0.01]) < 1e-3
+    >>> chi_square_p_value([700, 500, 1], [0.5, 0.49, 0.01]) < 1e-3
     True
     """
     counts, chances = np.asarray(counts, float), np.asarray(chances, float)

@@ -1,4 +1,4 @@
-"""What an attacker gains, as a picture: people recognised against false alarms."""
+"""Plots of what an attacker gains: members recognised against false alarms."""
 
 import io
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ _LOWEST = 1e-3
 
 
 def draw_curves(curves: tuple[Curve, ...]) -> "Figure":
-    """The curves of a level twice: as they are, and with few false alarms made visible by logarithms."""
+    """The curves of a level twice: on linear axes, and on logarithmic ones, which show few false alarms."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 4.2), layout="constrained")
@@ -35,7 +35,7 @@ def draw_curves(curves: tuple[Curve, ...]) -> "Figure":
     return figure
 
 
-def picture_of(level: Level) -> str:
+def svg_of(level: Level) -> str:
     """The curves of a level as SVG for a page."""
     buffer = io.StringIO()
     draw_curves(level.curves).savefig(buffer, format="svg")

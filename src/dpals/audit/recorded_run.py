@@ -1,4 +1,4 @@
-"""A double of the mechanism that writes down what goes through it, and can be told what to publish."""
+"""Train a method with a recording mechanism: it notes every release and can replay those of another run."""
 
 import copy
 import io
@@ -7,11 +7,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.audit.published_values import published_values
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.ledger.ledger import Ledger
@@ -23,13 +25,13 @@ from dpals.release.contribution import Contribution, Grid, Query
 from dpals.release.mechanism import Mechanism, Release
 
 
-class TrainingFailed(Exception):  # noqa: N818, it is what an audit found
-    """The method could not be trained on the data of an audit, because its mechanism refused something for instance."""
+class TrainingFailed(Exception):  # noqa: N818, it is a finding of the audit
+    """Training on the data of the audit ended with an error, for instance because the mechanism refused a release."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecordedRelease:
-    """One release: what was asked, what was contributed, the exact sums, the record and what was published."""
+    """One release: the query, what users contributed, the exact sums, the mechanism's record, what was published."""
 
     query: Query
     cost: int
@@ -60,6 +62,11 @@ class RecordedRun:
         model: FactorModel = self.estimator.model_
         return model
 
+    @cached_property
+    def published(self) -> dict[str, Any]:
+        """All published values by name, to be compared with those of another run."""
+        return published_values(self.estimator, self.steps)
+
 
 def checked_subject(estimator: Any) -> PrivateEstimator:
     """The estimator, if it is a private method that can be audited; InputError with the reason where it is not."""
@@ -88,23 +95,23 @@ def record_run(
 
     Parameters
     ----------
+    replayed
+        The releases of another run: each release publishes what that run published. Both runs then see the same
+        releases, and whatever still differs between them depends on the data in another way.
     threads
         How many to use.
-    script
-        The passages of another run: each release publishes what that run published. So both see the same releases,
-        and everything that still differs between them depends on the data in another way.
     changes
-        Arguments of the estimator that are to be others, such as ``insecure_seed``.
+        Arguments of the estimator to replace, such as ``insecure_seed``.
     """
     run = RecordedRun(ledger=Ledger())
     subject = copy.deepcopy(estimator).set_params(**changes)
-    subject.mechanism_class = _double(subject.mechanism_class, run, replayed)
+    subject.mechanism_class = _recording_class(subject.mechanism_class, run, replayed)
     run.estimator = subject
-    told: dict[str, Any] = {"ledger": run.ledger}
+    arguments: dict[str, Any] = {"ledger": run.ledger}
     if not isinstance(subject, PrivateSearch):  # which keeps its steps secret
-        told["callbacks"] = [lambda step: run.steps.append(step.model)]
-    with failures_as_findings(), _overheard(run.log):
-        subject.fit(ratings, options=Options(threads=threads), **told)
+        arguments["callbacks"] = [lambda step: run.steps.append(step.model)]
+    with failures_as_findings(), _captured_output(run.log):
+        subject.fit(ratings, options=Options(threads=threads), **arguments)
     if not (run.mechanisms or isinstance(subject, PrivateSearch)):  # a search may make no try at all
         raise InputError(
             f"{type(subject).__name__} cannot be audited: it makes a mechanism of its own, and not with "
@@ -115,7 +122,7 @@ def record_run(
 
 @contextmanager
 def failures_as_findings() -> Iterator[None]:
-    """Training that ends with an error is a finding, `TrainingFailed`, unless the error is about what was asked for."""
+    """Turn an error in training into `TrainingFailed`, a finding, unless it is an error of the caller."""
     try:
         yield
     except InputError:
@@ -124,16 +131,18 @@ def failures_as_findings() -> Iterator[None]:
         raise TrainingFailed(f"training ended with {type(problem).__name__}: {problem}") from problem
 
 
-def _double(mechanism_class: type[Mechanism], run: RecordedRun, replayed: Sequence[RecordedRelease] | None) -> type[Mechanism]:
-    """A mechanism of this class that tells `run` what goes through it."""
+def _recording_class(
+    mechanism_class: type[Mechanism], run: RecordedRun, replayed: Sequence[RecordedRelease] | None
+) -> type[Mechanism]:
+    """A subclass of the method's mechanism that adds each release to `run`."""
 
     class RecordingMechanism(mechanism_class):  # type: ignore[valid-type, misc]
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
             run.mechanisms.append(self)
 
-        def _exact_sums(self, query: Query, grid: Grid, contributions: Iterable[Contribution]) -> NDArray[np.int64]:
-            sums: NDArray[np.int64] = super()._exact_sums(query, grid, contributions)
+        def exact_sums(self, query: Query, grid: Grid, contributions: Iterable[Contribution]) -> NDArray[np.int64]:
+            sums: NDArray[np.int64] = super().exact_sums(query, grid, contributions)
             self.last_sums = sums.copy()
             return sums
 
@@ -145,14 +154,15 @@ def _double(mechanism_class: type[Mechanism], run: RecordedRun, replayed: Sequen
             number = len(run.releases)
             if replayed is not None and number < len(replayed) and replayed[number].published.shape == published.shape:
                 published = replayed[number].published.copy()
-            run.releases.append(RecordedRelease(query, cost, blocks, self.last_sums, self.releases[-1], published.copy()))
+            record = self.releases[-1]
+            run.releases.append(RecordedRelease(query, cost, blocks, self.last_sums, record, published.copy()))
             return published
 
     return RecordingMechanism
 
 
 @contextmanager
-def _overheard(lines: list[str]) -> Iterator[None]:
+def _captured_output(lines: list[str]) -> Iterator[None]:
     """Collect what is logged, warned of and printed."""
 
     class Collector(logging.Handler):
@@ -160,17 +170,17 @@ def _overheard(lines: list[str]) -> Iterator[None]:
             lines.append(record.getMessage())
 
     handler, printed = Collector(), io.StringIO()
-    everyone, ours = logging.getLogger(), logging.getLogger("dpals")
-    levels = everyone.level, ours.level
-    everyone.addHandler(handler)
-    everyone.setLevel(logging.INFO)
-    ours.setLevel(logging.DEBUG)
+    root, package = logging.getLogger(), logging.getLogger("dpals")
+    levels = root.level, package.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    package.setLevel(logging.DEBUG)
     try:
         with warnings.catch_warnings(record=True) as warned, redirect_stdout(printed), redirect_stderr(printed):
             warnings.simplefilter("always")
             yield
     finally:
-        everyone.removeHandler(handler)
-        everyone.setLevel(levels[0])
-        ours.setLevel(levels[1])
+        root.removeHandler(handler)
+        root.setLevel(levels[0])
+        package.setLevel(levels[1])
         lines += [str(warning.message) for warning in warned] + printed.getvalue().splitlines()

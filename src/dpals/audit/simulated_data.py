@@ -1,4 +1,4 @@
-"""Simulated data to audit with: rows of people who are odd in many ways, and of people like any others."""
+"""Simulated data for the audit: users who are odd in many ways, and a data set so small that each of them matters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from dpals.methods.base.estimator import PrivateEstimator
 
 RANGE = (0.5, 5.0)
 CATALOGUE_SIZES = (40, 200, 1000, 5000)
-"""Sizes of catalogue to try: methods with a large rank, for instance, need many items."""
+"""Catalogue sizes to try: methods with a large rank, for instance, need many items."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows as they come from outside, with repeated ones: users and items are numbers, items are below `n_items`."""
+    """Rows as they come from outside, some of them repeated. Users and items are numbers, items below `n_items`."""
 
     users: NDArray[np.int64]
     items: NDArray[np.int64]
@@ -27,7 +27,7 @@ class Rows:
     n_items: int
 
     def ratings(self, keep: NDArray[np.bool_] | slice = slice(None), with_names: bool = False) -> Ratings:
-        """The rows that are kept, as a method takes them; with text for ids, in the same order, if they have names."""
+        """The rows to keep as `Ratings`. With names, user ids are text that sorts in the same order."""
         rated: dict[str, Any] = {}
         if self.values is not None:
             rated = {"values": self.values[keep], "rating_range": RANGE}
@@ -38,11 +38,10 @@ class Rows:
 
 
 def odd_users(n_users: int, n_items: int, implicit: bool, seed: int = 0, busiest: float = 1.0) -> Rows:
-    """People with very many, very few, extreme and repeated ratings, so that each of them can matter.
+    """Users with very many, very few, extreme and repeated ratings, so that each of them can matter.
 
-    Some items hang on a single person, and so do the highest rating and the lowest, the only one that is not a whole
-    number. One row in twenty is there a second time, with another rating. `busiest` is the share of the items that the
-    most active people rate.
+    Some items have a single user. So have the highest rating and the lowest, the only one that is not a whole number.
+    One row in twenty occurs a second time, with another rating. The most active users rate `busiest` of the items.
     """
     user, item = np.arange(n_users)[:, None], np.arange(n_items)[None, :]
     activity = busiest * hashed_uniform(seed, user, np.array([[-1]])) ** 2
@@ -50,22 +49,22 @@ def odd_users(n_users: int, n_items: int, implicit: bool, seed: int = 0, busiest
     again = hashed_uniform(seed + 1, users, items) < 0.05
     users, items = (np.concatenate([column, column[again]]) for column in (users, items))
     values = np.floor(1 + 4 * hashed_uniform(seed + 2, np.arange(len(users))))
-    for person, value in zip(np.unique(users), RANGE, strict=False):
-        values[users == person] = value
+    for user_id, value in zip(np.unique(users), RANGE, strict=False):
+        values[users == user_id] = value
     return Rows(users, items, None if implicit else values, n_items)
 
 
 def four_users(n_items: int, implicit: bool) -> Rows:
-    """Four people with two ratings each, all of them different: without one of them, everything looks different.
+    """Four users with two ratings each, all different.
 
-    Minimum, maximum, median, number of people: what depends on such numbers is seen here.
+    Removing one changes minimum, maximum, median and number of users visibly: what depends on them is seen here.
     """
     values = np.array([0.5, 1.0, 2.0, 2.5, 3.5, 4.0, 4.5, 5.0])
     return Rows(np.repeat(np.arange(4), 2), np.arange(8) % n_items, None if implicit else values, n_items)
 
 
 def accepts_ratings(estimator: PrivateEstimator) -> bool:
-    """Whether the method is for ratings; if not, it is for implicit feedback."""
+    """Whether the method takes ratings; if not, it takes implicit feedback."""
     try:
         smallest_catalogue(estimator, lambda size: odd_users(10, size, implicit=False).ratings())
     except InputError:
@@ -74,7 +73,7 @@ def accepts_ratings(estimator: PrivateEstimator) -> bool:
 
 
 def smallest_catalogue(estimator: PrivateEstimator, make: Callable[[int], Ratings]) -> int:
-    """The smallest size of a catalogue with which the method takes the data; its own error where none will do."""
+    """The smallest catalogue with which the method accepts the data; the method's own error where none will do."""
     for n_items in CATALOGUE_SIZES:
         try:
             estimator.check(make(n_items))
