@@ -1,4 +1,4 @@
-"""The way in: neighbouring files, frames and matrices, in which everyone else must be read alike, to the last bit."""
+"""Neighbouring files, frames and matrices, in which everyone else must be read alike, to the last bit."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from tests.privacy.odd_files import DataSet, declared, declared_for
+from tests.privacy.odd_frames import makers
 
-from dpals.audit.simulated_data import RANGE
 from dpals.audit.neighbours import differences
-from dpals.audit.odd_files import DataSet, declared, declared_for
-from dpals.audit.odd_frames import makers
 from dpals.audit.recorded_run import record_run
+from dpals.audit.simulated_data import RANGE
 from dpals.data import parquet, text
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
@@ -48,7 +48,7 @@ class Findings:
 def neighbours_read(pairs: int, seed: int = 0, kinds: Sequence[str] = ()) -> Findings:
     """Read data sets of odd people with and without each of them, until so many pairs have been compared.
 
-    Formal guarantee: none; what it finds is real. It looks for what privacy.md calls the way in: a user's row is a
+    Formal guarantee: none; what it finds is real. It looks for what privacy.md asks of reading: a user's row is a
     function of that user's own rows and of what is declared.
 
     Examples
@@ -58,7 +58,7 @@ def neighbours_read(pairs: int, seed: int = 0, kinds: Sequence[str] = ()) -> Fin
     """
     findings = Findings()
     for dice, data in _data_sets(pairs, findings, seed, kinds):
-        findings.problems += _told(data, findings, _read_differently(data, dice, findings))
+        findings.problems += _counted_problems(data, findings, _read_differently(data, dice, findings))
     return findings
 
 
@@ -72,7 +72,7 @@ def neighbours_trained(
     findings = Findings()
     for dice, data in _data_sets(pairs, findings, seed, (), None if implicit else RANGE, n_items):
         found = _trained_differently(data, dice, findings, estimator, insecure_seed)
-        findings.problems += _told(data, findings, found)
+        findings.problems += _counted_problems(data, findings, found)
     return findings
 
 
@@ -112,7 +112,7 @@ def _pieces(small: bool) -> Iterator[None]:
         yield
 
 
-def _told(data: DataSet, findings: Findings, problems: Iterator[str]) -> list[str]:
+def _counted_problems(data: DataSet, findings: Findings, problems: Iterator[str]) -> list[str]:
     """The problems of a data set, with an unexpected end among them; counts them."""
     found: list[str] = []
     try:

@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from tests.privacy.odd_rows import RANGES, Person, Range, broken_line, cell, people, rating_text, time_text
 
-from dpals.audit.odd_rows import RANGES, Person, Range, broken_line, cell, people, rating_text, time_text
 from dpals.data.columns import Wanted
 from dpals.data.files import Ids
 from dpals.data.ids import BLANKS

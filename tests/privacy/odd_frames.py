@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 from scipy.sparse import csr_array
+from tests.privacy.odd_files import FORMATS, DataSet, Declared, in_parts, text_file
+from tests.privacy.odd_rows import RANGES, Person, people, rating_text, time_value
 
-from dpals.audit.odd_files import FORMATS, DataSet, Declared, in_parts, text_file
-from dpals.audit.odd_rows import RANGES, Person, people, rating_text, time_value
 from dpals.data.ratings import Ratings
 from dpals.data.read import read_ratings
 

@@ -1,4 +1,4 @@
-"""The audit of the way in notices readers that let one person's rows decide about another's, and counts honestly."""
+"""The comparison of neighbouring inputs notices readers that let one user's rows decide about another's."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -7,13 +7,13 @@ from random import Random
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from tests.privacy import neighbouring_inputs
+from tests.privacy.neighbouring_inputs import neighbours_read, neighbours_trained
+from tests.privacy.odd_files import DataSet, declared, declared_for
+from tests.privacy.odd_frames import makers
+from tests.privacy.odd_rows import people, rating_text, time_text
 
 import dpals
-from dpals.audit import way_in
-from dpals.audit.odd_files import DataSet, declared, declared_for
-from dpals.audit.odd_frames import makers
-from dpals.audit.odd_rows import people, rating_text, time_text
-from dpals.audit.way_in import neighbours_read, neighbours_trained
 from dpals.data.ids import BLANKS
 from dpals.errors import InputError
 
@@ -66,7 +66,7 @@ def audited(monkeypatch, read, policy="drop", **changes):
     """What is found in one data set that is read in this way."""
     said = replace(declared_for(Random(0), (0.5, 5.0), 3), policy=policy)
     data = DataSet("planted", OWNERS, said, read, **changes)
-    monkeypatch.setattr(way_in, "makers", lambda: {"planted": lambda *_: data})
+    monkeypatch.setattr(neighbouring_inputs, "makers", lambda: {"planted": lambda *_: data})
     return neighbours_read(1)
 
 
@@ -105,7 +105,7 @@ def test_rows_of_a_matrix_are_compared_by_their_place(monkeypatch):
 
     said = declared_for(Random(0), (0.5, 5.0), 3)
     data = DataSet("planted", range(5), said, read, in_any_order=False, anonymous=True)
-    monkeypatch.setattr(way_in, "makers", lambda: {"planted": lambda *_: data})
+    monkeypatch.setattr(neighbouring_inputs, "makers", lambda: {"planted": lambda *_: data})
     findings = neighbours_read(1)
     assert (findings.problems, findings.compared.total()) == ([], 5)
 
@@ -116,7 +116,7 @@ def test_a_method_on_a_reader_in_which_one_person_decides_moves_beyond_its_bound
 
     def find(read):
         data = DataSet("planted", OWNERS, declared_for(Random(0), (0.5, 5.0), 3), read)
-        monkeypatch.setattr(way_in, "makers", lambda: {"planted": lambda *_: data})
+        monkeypatch.setattr(neighbouring_inputs, "makers", lambda: {"planted": lambda *_: data})
         return neighbours_trained(dpals.ItemMean(1.0), False, 3, pairs=12, insecure_seed=1).problems
 
     assert find(ratings_of) == []

@@ -1,14 +1,14 @@
-"""The mechanism under the worst callers: users far beyond the bound, in odd numbers, contributed twice, out of turn."""
+"""The mechanism under the worst callers: users far beyond the bound, in odd numbers, twice, out of turn."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
+import pytest
 
-from dpals.audit.recorded_run import RecordedRelease
-from dpals.data.ratings import Ratings
+import dpals
+from dpals.audit.recorded_run import record_run
+from dpals.audit.simulated_data import odd_users
 from dpals.errors import InputError
 from dpals.kernels.hashing import hashed_normal
 from dpals.release.accounting import COST_BITS, Budget, PrivacyBudgetExceeded
@@ -16,71 +16,43 @@ from dpals.release.contribution import MAX_BOUND_BITS, Contribution, Grid, Patte
 from dpals.release.mechanism import Mechanism
 from dpals.release.sums import SLAB_USERS, add_exactly, empty_sums
 
-_BUDGET = Budget(epsilon=1.0, delta=1e-5)
-_MOST_ITEMS = 3
-_EVERYONE = 40
-_OTHER_QUERIES = (
-    Query("drill with many numbers", 200, 1.0),
-    Query("drill with vectors", 200, 1.0, "vector", 3),
-    Query("drill with weighted vectors", 20, 1.0, "vector", 4, weights=(1, 2, 7, 2**20)),
-    Query("drill with matrices", 20, 1.0, "symmetric", 3),
-)
-"""Also for methods that do not use such releases, or too few items: others may."""
+BUDGET = Budget(epsilon=1.0, delta=1e-5)
+N_USERS = 40
+MOST_ITEMS = 3
+QUERIES = [
+    Query("many numbers", 200, 1.0),
+    Query("vectors", 200, 1.0, "vector", 3),
+    Query("weighted vectors", 20, 1.0, "vector", 4, weights=(1, 2, 7, 2**20)),
+    Query("matrices", 20, 1.0, "symmetric", 3),
+]
+METHODS = [
+    (dpals.PooledDPALS(50.0, rank=2), False),
+    (dpals.PooledDPALS(50.0, rank=2), True),
+    (dpals.PooledDPALS(1.0, rank=35, steps=1), False),
+    (dpals.DPALS(rank=3), False),
+    (dpals.DPALS(rank=3), True),
+    (dpals.AdaDPALS(rank=3), False),
+    (dpals.DPFrankWolfe(steps=2), False),
+    (dpals.DPSVD(), False),
+    (dpals.DPSGD(rank=2, steps=2), False),
+    (dpals.SGLD(rank=2, steps=2), False),
+    (dpals.PrivateBiases(), False),
+    (dpals.ItemMean(), False),
+    (dpals.GlobalMean(), False),
+    (dpals.Popularity(), True),
+    (dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, tries=3), False),
+]
 
 
-def beyond_bounds(releases: Sequence[RecordedRelease]) -> Iterator[str]:
-    """Users who could move a release of the method by more than its bound, if they contributed whatever they liked.
-
-    For each release, users of many kinds go through the code that puts contributions on the grid and adds them up,
-    alone and together. The bound is compared in Python's integers, which do not overflow.
-    """
-    for release in _distinct(releases):
-        query, record = replace(release.query, n_items=min(release.query.n_items, _MOST_ITEMS)), release.record
-        if record.variance * release.cost < record.bound**2 << COST_BITS:
-            yield f"{query.purpose}: the noise is less than the cost allows"
-        grid = Grid.of(query, round(math.log2(query.sensitivity / record.step)) if query.sensitivity else 0)
-        if grid.bound != record.bound:
-            yield f"{query.purpose}: the recorded bound is not the one that is enforced"
-        yield from _beyond(query, grid, record.bound)
-    for query in _OTHER_QUERIES:
-        yield from _beyond(query, Grid.of(query, MAX_BOUND_BITS), 2**MAX_BOUND_BITS)
-
-
-def _beyond(query: Query, grid: Grid, bound: int) -> Iterator[str]:
-    """Users who move a release beyond its bound, and sums that are not exact."""
-    weights = query.coordinate_weights.astype(object)
-    contribution = _loud_users(query, grid)
-    together, alone = (
-        _sums(contribution, query, grid),
-        [_sums(_one(contribution, i), query, grid) for i in range(_EVERYONE)],
-    )
-    if not np.array_equal(together, sum(alone)):
-        yield f"{query.purpose}: the sum over users is not exact"
-    for user, sums in enumerate(alone):
-        if (sums**2 * weights).sum() > bound**2:
-            yield f"{query.purpose}: user {user} of the drill moves it beyond its bound"
-            break
-
-
-def _distinct(releases: Sequence[RecordedRelease]) -> list[RecordedRelease]:
-    """One passage of each kind: steps repeat themselves."""
-
-    def kind(release: RecordedRelease) -> tuple[object, ...]:
-        query = release.query
-        return query.form, query.dimension, query.weights, query.n_items == 1, release.record.bound
-
-    return list({kind(release): release for release in releases}.values())
-
-
-def _loud_users(query: Query, grid: Grid) -> Contribution:
+def loud_users(query, grid):
     """Users at the bound, one step above it, far above it, of extreme numbers, and of none."""
     m, d = query.n_items, query.dimension
-    user, item, axis = np.arange(_EVERYONE)[:, None], np.arange(m)[None, :], np.arange(d)[None, :]
+    user, item, axis = np.arange(N_USERS)[:, None], np.arange(m)[None, :], np.arange(d)[None, :]
     coefficients = query.coefficient_norm * hashed_normal(1, user, item)
     vectors = hashed_normal(2, user, axis) * grid.vector_step
     with np.errstate(over="ignore"):
-        coefficients *= 10.0 ** np.linspace(-3, 12, _EVERYONE)[:, None]
-        vectors *= 2.0 ** np.linspace(0, 60, _EVERYONE)[::-1, None]
+        coefficients *= 10.0 ** np.linspace(-3, 12, N_USERS)[:, None]
+        vectors *= 2.0 ** np.linspace(0, 60, N_USERS)[::-1, None]
     coefficients[0], coefficients[1], coefficients[2] = 0.0, 1e300, -1e300
     # Just above the bound by one step, where rounding to a float would hide it, or by the weight of a coordinate.
     coefficients[3:8], vectors[3:8] = 0.0, 0.0
@@ -88,96 +60,136 @@ def _loud_users(query: Query, grid: Grid) -> Contribution:
     coefficients[4, -1] = coefficients[6, -1] = 1.5 * grid.coefficient_step
     vectors[3:7, 0] = 1.5 * grid.vector_step
     vectors[5:8, -1] += 1.5 * grid.vector_step
-    pattern = Pattern(np.arange(0, m * _EVERYONE + 1, m), np.tile(np.arange(m), _EVERYONE), m)
+    pattern = Pattern(np.arange(0, m * N_USERS + 1, m), np.tile(np.arange(m), N_USERS), m)
     return Contribution(pattern, coefficients.reshape(-1), None if query.form == "scalar" else vectors)
 
 
-def _one(contribution: Contribution, user: int) -> Contribution:
+def only(contribution, user):
     m = contribution.pattern.n_items
     row = slice(user * m, (user + 1) * m)
-    pattern = Pattern(np.array([0, m]), contribution.pattern.items[row], m)
+    vectors = None if contribution.vectors is None else contribution.vectors[user : user + 1]
     return Contribution(
-        pattern,
-        contribution.coefficients[row],
-        None if contribution.vectors is None else contribution.vectors[user : user + 1],
+        Pattern(np.array([0, m]), contribution.pattern.items[row], m), contribution.coefficients[row], vectors
     )
 
 
-def _sums(contribution: Contribution, query: Query, grid: Grid) -> NDArray[np.object_]:
+def exact_sums(contribution, query, grid):
     sums = empty_sums(query)
     add_exactly(sums, quantize_and_clip(contribution, query, grid), query)
     return sums.astype(object)
 
 
-def breaches() -> Iterator[str]:
-    """What the mechanism or the reading of data lets through and must refuse."""
-    if not is_refused(ValueError, lambda: Pattern(np.array([0, 2]), np.array([1, 1]), 3)):
-        yield "a user may name an item twice"
-    if not is_refused(ValueError, lambda: _release(_counts(2), _counts(2, first_user=1))):
-        yield "a user may be in two blocks of one release"
-    if not is_refused(ValueError, lambda: _release(_counts(2), _counts(2, first_user=2), _counts(1))):
-        yield "a user may be in two blocks of one release that do not follow each other"
-    if not is_refused(ValueError, lambda: _release(Contribution(Pattern.one_item(1), np.array([np.nan])))):
-        yield "what users contribute may be no number"
-    if not is_refused(PrivacyBudgetExceeded, _release_twice):
-        yield "a mechanism spends more than its budget"
-    if not is_refused(PrivacyBudgetExceeded, _release_inside_another):
-        yield "a release inside another spends the budget twice"
-    if not is_refused(InputError, lambda: Ratings.from_arrays([1], [1], [3.0])):
-        yield "the rating range is taken from the data"
-    rows = Ratings.from_arrays([1, 1, 1, 2], [5, 5, 6, 5], [1, 5, 3, 2], rating_range=(1, 5))
-    if rows.n_ratings != 3:
-        yield "a row that is there twice counts twice"
-    if Ratings.from_arrays([7, 7 + 2**32, -7], [1, 1, 1]).n_users != 3:
-        yield "two users become one"
-    if not is_refused(InputError, lambda: replace(rows, users=rows.users[[0, 0]])):
-        yield "one user may have two rows"
-    orders = [Ratings.from_arrays(*(column[::step] for column in _NAMED)) for step in (1, -1)]
-    if any(np.any(getattr(orders[0], ids) != getattr(orders[1], ids)) for ids in ("users", "items")):
-        yield "the order of users or items tells in which order they came"
-    if SLAB_USERS << MAX_BOUND_BITS > 2**53:
-        yield "sums of floats may be inexact"
-    if not any("taken from the data" in fact for fact in rows.public_facts()):
-        yield "a catalogue that was taken from the data is not declared public"
+def check_bound(query, grid, bound):
+    """No user moves the release beyond the bound, some come close, and together they add up exactly."""
+    users = loud_users(query, grid)
+    alone = [exact_sums(only(users, user), query, grid) for user in range(N_USERS)]
+    assert np.array_equal(exact_sums(users, query, grid), sum(alone))
+    weights = query.coordinate_weights.astype(object)
+    moved = [(sums**2 * weights).sum() for sums in alone]
+    assert max(moved) <= bound**2
+    assert max(moved) > 0.9 * bound**2, "or a bound that is a little too large would not be noticed"
 
 
-_NAMED = (["cy", "ann", "bob", "ann"], ["tea", "rum", "ale", "ale"])
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.purpose)
+def test_loud_users_are_scaled_to_the_bound_of_any_query(query):
+    check_bound(query, Grid.of(query, MAX_BOUND_BITS), 2**MAX_BOUND_BITS)
 
 
-def is_refused(errors: type[Exception], action: Callable[[], object]) -> bool:
-    """Whether the action ends with such an error.
-
-    Examples
-    --------
-    >>> is_refused(ZeroDivisionError, lambda: 1 / 0)
-    True
-    """
-    try:
-        action()
-    except errors:
-        return True
-    return False
-
-
-def _counts(users: int = 2, first_user: int = 0) -> Contribution:
-    return Contribution(Pattern.one_item(users, first_user), np.ones(users))
-
-
-def _release(*contributions: Contribution) -> None:
-    Mechanism(_BUDGET).release(Query("drill", 1, 1.0), contributions, _BUDGET.cost)
+@pytest.mark.parametrize(
+    ("method", "implicit"), METHODS, ids=[f"{type(method).__name__}, {implicit}" for method, implicit in METHODS]
+)
+def test_loud_users_are_scaled_to_the_bound_of_every_release_of_a_method(method, implicit):
+    run = record_run(method, odd_users(12, 40, implicit).ratings(), insecure_seed=1)
+    kinds = {
+        (release.query.form, release.query.dimension, release.query.weights, release.record.bound): release
+        for release in run.releases
+    }
+    assert kinds
+    for release in kinds.values():
+        query = replace(release.query, n_items=min(release.query.n_items, MOST_ITEMS))
+        record = release.record
+        assert record.variance * release.cost >= record.bound**2 << COST_BITS, "the noise that the cost asks for"
+        grid = Grid.of(query, round(math.log2(query.sensitivity / record.step)) if query.sensitivity else 0)
+        assert grid.bound == record.bound, "the recorded bound is the enforced one"
+        check_bound(query, grid, record.bound)
 
 
-def _release_twice() -> None:
-    mechanism = Mechanism(_BUDGET)
-    for _ in range(2):
-        mechanism.release(Query("drill", 1, 1.0), _counts(), 3 * _BUDGET.cost // 5)
+def counts(n_users=2, first_user=0):
+    return Contribution(Pattern.one_item(n_users, first_user), np.ones(n_users))
 
 
-def _release_inside_another() -> None:
-    mechanism = Mechanism(_BUDGET)
+def release(mechanism, *contributions, cost=BUDGET.cost):
+    return mechanism.release(Query("number of users", 1, 1.0), contributions, cost)
 
-    def contributions() -> Iterator[Contribution]:
-        mechanism.release(Query("inner", 1, 1.0), _counts(), _BUDGET.cost)
-        yield _counts()
 
-    mechanism.release(Query("outer", 1, 1.0), contributions(), _BUDGET.cost)
+def test_a_user_may_not_name_an_item_twice():
+    with pytest.raises(ValueError, match="item"):
+        Pattern(np.array([0, 2]), np.array([1, 1]), 3)
+
+
+@pytest.mark.parametrize(
+    "blocks", [(counts(2), counts(2, first_user=1)), (counts(2), counts(2, first_user=2), counts(1))]
+)
+def test_a_user_may_not_be_in_two_blocks_of_one_release(blocks):
+    with pytest.raises(ValueError, match="twice"):
+        release(Mechanism(BUDGET), *blocks)
+
+
+def test_what_is_no_number_is_refused():
+    with pytest.raises(ValueError, match=r"."):
+        release(Mechanism(BUDGET), Contribution(Pattern.one_item(1), np.array([np.nan])))
+
+
+def test_a_mechanism_does_not_spend_more_than_its_budget():
+    mechanism = Mechanism(BUDGET)
+    release(mechanism, counts(), cost=3 * BUDGET.cost // 5)
+    with pytest.raises(PrivacyBudgetExceeded):
+        release(mechanism, counts(), cost=3 * BUDGET.cost // 5)
+
+
+def test_a_release_inside_another_does_not_spend_the_budget_twice():
+    mechanism = Mechanism(BUDGET)
+
+    def contributions():
+        release(mechanism, counts())
+        yield counts()
+
+    with pytest.raises(PrivacyBudgetExceeded):
+        mechanism.release(Query("outer", 1, 1.0), contributions(), BUDGET.cost)
+
+
+def test_sums_of_floats_are_exact_for_as_many_users_as_are_added_at_once():
+    assert SLAB_USERS << MAX_BOUND_BITS <= 2**53
+
+
+ROWS = {"users": [1, 1, 1, 2], "items": [5, 5, 6, 5], "values": [1, 5, 3, 2], "rating_range": (1, 5)}
+
+
+def test_the_rating_range_is_never_taken_from_the_data():
+    with pytest.raises(InputError):
+        dpals.Ratings.from_arrays([1], [1], [3.0])
+
+
+def test_a_row_that_occurs_twice_counts_once():
+    assert dpals.Ratings.from_arrays(**ROWS).n_ratings == 3
+
+
+def test_ids_that_differ_in_high_bits_are_different_users():
+    assert dpals.Ratings.from_arrays([7, 7 + 2**32, -7], [1, 1, 1]).n_users == 3
+
+
+def test_a_user_may_not_have_two_rows():
+    rows = dpals.Ratings.from_arrays(**ROWS)
+    with pytest.raises(InputError):
+        replace(rows, users=rows.users[[0, 0]])
+
+
+@pytest.mark.parametrize("ids", ["users", "items"])
+def test_ids_are_not_in_the_order_in_which_they_came(ids):
+    columns = ["cy", "ann", "bob", "ann"], ["tea", "rum", "ale", "ale"]
+    one, other = (dpals.Ratings.from_arrays(*(column[::step] for column in columns)) for step in (1, -1))
+    assert getattr(one, ids).tolist() == getattr(other, ids).tolist()
+
+
+def test_a_catalogue_that_is_taken_from_the_data_is_declared_public():
+    assert any("taken from the data" in fact for fact in dpals.Ratings.from_arrays(**ROWS).public_facts())

@@ -1,9 +1,8 @@
-"""Every private method, in every form, on neighbouring data sets: level 1 of the audit, which the mutants try."""
+"""Every private method, in every form, on neighbouring data sets: level 1 of the audit."""
 
 import pytest
 
 import dpals
-from dpals.audit import replay
 from dpals.audit.replay import audit_replay
 
 SMALL = {"rank": 2, "ratings_per_user": 4, "frequent_fraction": 0.5, "ridge": 5.0}
@@ -50,12 +49,6 @@ IMPLICIT = {
         dpals.PooledDPALS(rank=1, steps=1), {"clip": [1.0, 2.0]}, 2.0, tries=3, validation_fraction=0.3
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def few_files(monkeypatch):
-    """How files are read depends on no method, and is tried in `test_way_in`."""
-    monkeypatch.setattr(replay, "_READ_FOR_EACH", 1)
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,20 @@
 """The promise from the file on: nobody's rows decide how another's are read, served or released."""
 
+import copy
 import json
 from random import Random
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.privacy.neighbouring_inputs import neighbours_read, neighbours_trained
+from tests.privacy.odd_files import FORMATS, declared_for, text_file
+from tests.privacy.odd_frames import makers
 from tests.privacy.test_methods import IMPLICIT, METHODS
 from tests.small_models import model_of
 
-from dpals.audit.simulated_data import four_users, smallest_catalogue, odd_users
-from dpals.audit.odd_files import FORMATS, declared_for, text_file
-from dpals.audit.odd_frames import makers
 from dpals.audit.search_replay import seed_with_several_tries
-from dpals.audit.way_in import neighbours_read, neighbours_trained
+from dpals.audit.simulated_data import four_users, odd_users, smallest_catalogue
 from dpals.cli.recommend import command as recommend
 from dpals.errors import InputError
 from dpals.methods.private_search import PrivateSearch
@@ -45,19 +46,30 @@ def test_everyone_else_is_read_alike_in_many_neighbouring_inputs(seed):
     read_alike(5_000, seed)
 
 
+def released_alike(implicit, name, pairs, seed):
+    """Releases from neighbouring inputs move by at most their bound, and nothing else differs."""
+    method = (IMPLICIT if implicit else METHODS)[name]
+    n_items = smallest_catalogue(method, lambda size: four_users(size, implicit).ratings())
+    if method.epsilon is not None:
+        method = copy.deepcopy(method).set_params(epsilon=50.0)  # so that there is something to learn
+    noise_seed = 1
+    if isinstance(method, PrivateSearch):
+        noise_seed, pairs = seed_with_several_tries(method, odd_users(16, n_items, implicit).ratings()), pairs // 3
+    findings = neighbours_trained(method, implicit, n_items, pairs, noise_seed, seed)
+    print(findings.scope)
+    assert findings.problems == []
+    assert findings.compared.total() >= pairs
+
+
+@pytest.mark.parametrize(("implicit", "name"), EVERY_METHOD)
+def test_releases_from_neighbouring_inputs_move_by_at_most_their_bound(implicit, name):
+    released_alike(implicit, name, pairs=16, seed=0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("implicit", "name"), EVERY_METHOD)
 def test_releases_from_many_neighbouring_inputs_move_by_at_most_their_bound(implicit, name):
-    """On a few of them, `test_methods` tries it each time."""
-    method = (IMPLICIT if implicit else METHODS)[name]
-    n_items = smallest_catalogue(method, lambda size: four_users(size, implicit).ratings())
-    noise = 1
-    if isinstance(method, PrivateSearch):
-        noise = seed_with_several_tries(method, odd_users(16, n_items, implicit).ratings())
-    findings = neighbours_trained(method, implicit, n_items, 100, noise, seed=1_000)
-    print(findings.scope)
-    assert findings.problems == []
-    assert findings.compared.total() >= 100
+    released_alike(implicit, name, pairs=100, seed=1_000)
 
 
 def served(data, rows, arguments, folder):

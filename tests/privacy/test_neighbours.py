@@ -47,7 +47,7 @@ def data_sets(draw):
     query = Query(
         "test",
         n_items,
-        bound=draw(st.sampled_from([0.0, 1e-9, 0.3, 1.0, 17.0, 1e9])),
+        sensitivity=draw(st.sampled_from([0.0, 1e-9, 0.3, 1.0, 17.0, 1e9])),
         form=form,
         dimension=dimension,
         coefficient_norm=draw(st.sampled_from([1e-3, 1.0, 40.0])),

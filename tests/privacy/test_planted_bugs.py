@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from dpals.audit.planted_bugs import Bug, Change, audit_planted_bugs, copy_with, known_bugs
 
 import dpals
 from dpals.audit import planted_bugs
-from dpals.audit.planted_bugs import Bug, Change, audit_planted_bugs, copy_with, known_bugs
 
 BUGS = known_bugs()
 HARMLESS = Change("errors.py", '"""Errors that tell the user what to change."""', '"""Errors."""')

@@ -33,7 +33,7 @@ def check_no_repeats(releases: Sequence[RecordedRelease]) -> Check:
 
 
 def _chance_of_same_noise(release: RecordedRelease) -> float:
-    """That two tables like this one have the same noise: numbers agree with a chance of about 1 / (2 sqrt(pi) sigma)."""
+    """That two tables like this one have the same noise: two numbers agree with about 1 / (2 sqrt(pi) sigma)."""
     sigmas = np.sqrt(release.record.variance / weights_by_definition(release.query))
     agreeing = np.minimum(1 / (2 * math.sqrt(math.pi) * sigmas), 1.0)
     return math.exp(len(release.sums) * float(np.sum(np.log(agreeing))))
