@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from scipy.stats import norm
 
 import dpals
-from dpals.audit.accounting_checks import accounting_errors, composition_errors, untrue_conversions
-from dpals.audit.simulated_data import odd_users
+from dpals.audit.accounting_checks import accounting_errors, adaptive_cost_errors, composition_errors
 from dpals.audit.recorded_run import record_run
-from dpals.release import accounting
+from dpals.audit.simulated_data import odd_users
+from dpals.release.contribution import Query
 from dpals.statement.record import Statement
 
 RATINGS = odd_users(12, 40, implicit=False).ratings()
@@ -26,7 +25,7 @@ def stated(run, **changes):
 
 
 @pytest.mark.parametrize("method", [dpals.ItemMean(2.0, 1e-5), dpals.UserMean(2.0, 1e-5), dpals.DPSGD(2.0), SEARCH])
-def test_sound_books_agree(method):
+def test_sound_accounts_agree(method):
     assert list(accounting_errors(run(method), 2.0, 1e-5)) == []
 
 
@@ -117,20 +116,24 @@ def test_a_statement_that_forgets_other_runs(monkeypatch, forget, found):
     assert found in "; ".join(composition_errors(dpals.ItemMean(2.0, 1e-5), RATINGS))
 
 
-def test_conversions_on_the_wrong_side_are_noticed(monkeypatch):
-    assert list(untrue_conversions()) == []
-    exact = accounting.delta
-    monkeypatch.setattr(accounting, "delta", lambda mu, epsilon: exact(mu, epsilon) * (1 - 1e-9))
-    assert "delta(1.0, 1.0) is below the true value" in list(untrue_conversions())
-    monkeypatch.setattr(accounting, "attack_power", lambda mu, rate: norm.cdf(norm.ppf(rate) + 0.999 * mu))
-    monkeypatch.setattr(accounting, "compose", max)
-    found = list(untrue_conversions())
-    assert "attack_power(1.0, 0.01) is below the true value" in found
-    assert "compose([3, 4, 12]) is below 13" in found
+class SpendsWhatItLikes(dpals.GlobalMean):
+    """The cost of its second release tells something about the first."""
+
+    def _fit(self, ratings, mechanism):
+        first = mechanism.release(Query("first", 1, 1.0), (), mechanism.budget.cost // 4)
+        mechanism.release(Query("second", 1, 1.0), (), mechanism.budget.cost // (2 + round(1e6 * first[0, 0]) % 7))
+        return dpals.UserMean()._fit(ratings, mechanism)
 
 
-def test_the_true_delta_is_that_of_the_textbook():
-    from dpals.audit.accounting_checks import exact_delta
+def test_costs_that_depend_on_releases_must_be_promised_as_a_whole():
+    def runs(method):
+        return [record_run(method, RATINGS, insecure_seed=seed) for seed in range(6)]
 
-    textbook = norm.cdf(0.5 - 1.0) - 2.718281828459045 * norm.cdf(-0.5 - 1.0)
-    assert float(exact_delta(1.0, 1.0)) == pytest.approx(textbook, rel=1e-12)
+    assert list(adaptive_cost_errors(*runs(dpals.ItemMean(2.0)))) == []
+    found = "; ".join(adaptive_cost_errors(*runs(SpendsWhatItLikes(2.0))))
+    assert "costs differ between runs, and the statement of one says mu" in found
+
+    class PromisesTheWhole(SpendsWhatItLikes):
+        adaptive_costs = True
+
+    assert list(adaptive_cost_errors(*runs(PromisesTheWhole(2.0)))) == []

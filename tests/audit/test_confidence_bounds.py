@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from dpals.audit.confidence_bounds import (
-    epsilon_lower_bound,
     epsilon_from_scores,
+    epsilon_lower_bound,
     expected_mu_lower_bound,
     mu_lower_bound,
     share_bounds,
@@ -47,13 +47,16 @@ def test_epsilon_is_rarely_below_its_lower_bound(epsilon, delta):
     slips = (1 - delta) / (1 + np.exp(epsilon))
     rates = delta + slips * np.exp(epsilon), slips
     assert (
-        chance_above(lambda a, b: epsilon_lower_bound(a, trials, b, trials, delta, 0.95), epsilon, rates, trials) <= 0.05
+        chance_above(lambda a, b: epsilon_lower_bound(a, trials, b, trials, delta, 0.95), epsilon, rates, trials)
+        <= 0.05
     )
 
 
 def test_bounds_come_close_with_many_trials():
     false_alarms, misses, trials = stats.norm.sf(0.5), stats.norm.cdf(0.5 - 1.0), 10**9
-    assert mu_lower_bound(round(false_alarms * trials), trials, round(misses * trials), trials) == pytest.approx(1, 1e-3)
+    assert mu_lower_bound(round(false_alarms * trials), trials, round(misses * trials), trials) == pytest.approx(
+        1, 1e-3
+    )
     assert epsilon_lower_bound(3 * 10**8, 10**9, 10**8, 10**9, delta=0.0) == pytest.approx(np.log(3), abs=1e-3)
 
 

@@ -7,9 +7,9 @@ import pytest
 
 import dpals
 from dpals.audit import neighbours
-from dpals.audit.simulated_data import odd_users
-from dpals.audit.neighbours import differences, is_consecutive_removal, squared_distance, share_of_bound
+from dpals.audit.neighbours import differences, is_consecutive_removal, share_of_bound, squared_distance
 from dpals.audit.recorded_run import record_run
+from dpals.audit.simulated_data import odd_users
 
 ROWS = odd_users(12, 40, implicit=False)
 METHOD = dpals.DPALS(2.0, 1e-5, rank=2, ratings_per_user=4, frequent_fraction=0.5)
@@ -50,7 +50,7 @@ def test_sums_that_move_too_far_are_noticed(whole):
     assert kinds(whole, other) == {neighbours.BOUND}
 
 
-def test_the_last_bit_of_what_another_user_offers_is_noticed(whole):
+def test_the_last_bit_of_what_another_user_contributes_is_noticed(whole):
     other = run(ROWS.users != 3, whole.releases)
     release = other.releases[-1]
     coefficients = release.contributions[0].coefficients.copy()
@@ -91,7 +91,7 @@ def test_distances_are_those_of_plain_integers(whole):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "cut"),
+    ("before", "after", "removal"),
     [
         ([1, 2, 3], [1, 2, 3], True),
         ([1, 2, 3], [2, 3], True),
@@ -103,12 +103,12 @@ def test_distances_are_those_of_plain_integers(whole):
         ([0.0, 1], [-0.0, 1], False),  # not to the last bit
     ],
 )
-def test_a_cut_takes_rows_that_follow_each_other(before, after, cut):
-    assert is_consecutive_removal(np.array(before, float), np.array(after, float)) is cut
+def test_a_removal_takes_consecutive_rows(before, after, removal):
+    assert is_consecutive_removal(np.array(before, float), np.array(after, float)) is removal
     matrix = np.array(before, float)[:, None] * np.ones(3), np.array(after, float)[:, None] * np.ones(3)
-    assert is_consecutive_removal(*matrix) is cut
+    assert is_consecutive_removal(*matrix) is removal
 
 
-def test_rows_of_another_width_or_type_are_no_cut():
+def test_rows_of_another_width_or_type_are_no_removal():
     assert not is_consecutive_removal(np.zeros((2, 3)), np.zeros((1, 2)))
     assert not is_consecutive_removal(np.zeros(2), np.zeros(1, np.float32))

@@ -9,11 +9,11 @@ from scipy import stats
 from dpals.audit.p_values import (
     CHECKS,
     RISK,
-    coin_p_values,
     chi_square_p_value,
-    samples_for_half_variance,
-    judge_p_values,
+    coin_p_values,
     correlation_p_values,
+    judge_p_values,
+    samples_for_half_variance,
     standardised,
     variance_p_value,
 )

@@ -17,9 +17,8 @@ from dpals.release.contribution import Contribution, Pattern, Query
 
 
 @pytest.fixture(autouse=True)
-def small_crowd(monkeypatch):
-    monkeypatch.setattr(replay, "_CROWDS", ((200, 60, 1.0, 1), (20, 150, 1.0, 2)))
-    monkeypatch.setattr(replay, "_READ_FOR_EACH", 1)
+def smaller_data(monkeypatch):
+    monkeypatch.setattr(replay, "_LARGE_DATA", ((200, 60, 1.0, 1), (20, 150, 1.0, 2)))
 
 
 def failures(method, **arguments):
@@ -153,7 +152,7 @@ class SpendsWhatItLikes(dpals.GlobalMean):
         (BehavesWhenSeeded, "the published model"),
         (ListensToTheNext, "what a user contributes"),
         (ShowsSteps, "the published model"),
-        (RoundsByThreads, "crowds add what their parts add"),
+        (RoundsByThreads, "large data sets add up"),
         (SpendsWhatItLikes, "costs that depend on releases"),
     ],
 )

@@ -3,8 +3,8 @@
 import pytest
 
 import dpals
+from dpals.audit.search_replay import run_search, search_leaks, seed_with_several_tries
 from dpals.audit.simulated_data import odd_users
-from dpals.audit.search_replay import search_leaks, seed_with_several_tries, run_search
 from dpals.methods.private_search import PrivateSearch
 
 ROWS = odd_users(12, 40, implicit=False)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dpals
-from dpals.audit.simulated_data import odd_users
 from dpals.audit.serving import serving_differences
+from dpals.audit.simulated_data import odd_users
 from dpals.model.factor_model import FactorModel
 
 
@@ -39,7 +39,7 @@ def test_newcomers_who_are_like_the_mean_of_others_are_found_out(monkeypatch):
         return vectors
 
     monkeypatch.setattr(FactorModel, "queries", like_everyone)
-    assert "the query of a user depends on who else is in the history" in list(serving_differences(MODEL, ROWS))
+    assert "the search vector of a user depends on who else is in the history" in list(serving_differences(MODEL, ROWS))
 
 
 def test_the_last_bit_of_a_prediction_is_compared(monkeypatch):

@@ -1,25 +1,47 @@
-"""Level 5: plant mistakes in a copy of this library, one at a time, and see that the other levels notice."""
+"""Plant bugs that would break the promise, one at a time, and see that the tests and the audit notice each.
 
+    python tests/privacy/planted_bugs.py [-o FILE] [WORDS ...]
+
+Run by ``make mutants``. The bugs are those of ``planted_bugs.toml``, or those of them with such words in their names.
+Each is planted in a copy of the project. The tests named beside it must then fail, and, where it names a method, an
+audit of that method in the copy must fail as well, on level 1, 2 or 3. The same tests and audits of an unchanged copy
+must pass. A bug that survives fails the run. A file gets a table of what noticed each bug.
+"""
+
+import argparse
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpals.audit.report import Check, Level, Verdict
-from dpals.errors import InputError
+PROJECT = Path(__file__).resolve().parents[2]
+SOURCE = PROJECT / "src" / "dpals"
+BUGS = Path(__file__).with_name("planted_bugs.toml")
+COMMAND = "from dpals.cli import main; main()"
+LEVELS = (1, 2, 3)
+HEADING = """# Planted bugs
 
-_SOURCE = Path(__file__).resolve().parents[1]
-_COMMAND = "from dpals.cli import main; main()"
-_LEVELS = (1, 2, 3)
-_COMPILED = "numba"
+`make mutants`: {caught} of {bugs} are noticed by the tests and, where a method can show them, by the audit.
+
+| bug | tests that fail | check of the audit that fails |
+|---|---|---|
+"""
+
+
+class StaleBug(Exception):  # noqa: N818, the bug is what is stale
+    """The source is not as a bug expects it."""
+
+
+class AuditCrashed(Exception):  # noqa: N818
+    """The audit of a copy did not come to its end."""
 
 
 @dataclass(frozen=True)
@@ -33,25 +55,32 @@ class Change:
 
 @dataclass(frozen=True)
 class Bug:
-    """A mistake that would break the promise, and what to audit to find it. See ``bugs.toml``."""
+    """A mistake that would break the promise, the tests that notice it, and the method whose audit does, if any."""
 
     name: str
-    method: str
     tests: tuple[str, ...]
     changes: tuple[Change, ...]
+    method: str = ""
     options: tuple[str, ...] = ()
-    easy: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a bug, or of an unchanged copy: the verdict, and the check of the audit that failed."""
+
+    bug: Bug
+    verdict: str
+    check: str = ""
 
 
 def known_bugs() -> list[Bug]:
-    """All mistakes that can be planted.
+    """All bugs that can be planted.
 
     Examples
     --------
     >>> "no clipping" in {bug.name for bug in known_bugs()}
     True
     """
-    found = tomllib.loads((_SOURCE / "audit" / "bugs.toml").read_text())["bug"]
     return [
         Bug(
             **{
@@ -61,112 +90,125 @@ def known_bugs() -> list[Bug]:
                 "changes": tuple(Change(**change) for change in entry["changes"]),
             }
         )
-        for entry in found
+        for entry in tomllib.loads(BUGS.read_text())["bug"]
     ]
-
-
-def audit_planted_bugs(
-    quick: bool = False, bugs: Sequence[Bug] | None = None, tell: Callable[[str], object] = lambda _: None
-) -> Level:
-    """Audit copies of this library with a mistake in each. Every mistake must be noticed by level 1, 2 or 3.
-
-    Before that, the same audits of an unchanged copy must pass, or noticing would mean nothing.
-
-    Parameters
-    ----------
-    quick
-        Plant only mistakes that are easy to make.
-    bugs
-        Which ones to plant; by default all of `known_bugs`.
-    tell
-        Called with how far it is, in words.
-    """
-    chosen = [bug for bug in known_bugs() if bug.easy or not quick] if bugs is None else list(bugs)
-    sound = [
-        Bug("", method, (), (), options) for method, options in sorted({(bug.method, bug.options) for bug in chosen})
-    ]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        checks = []
-        for check in pool.map(_judged, [*sound, *chosen]):
-            checks.append(check)
-            tell(f"Level 5, planted bugs: {len(checks)} of {len(sound) + len(chosen)} copies audited")
-    caught = sum(check.verdict == "passed" for check in checks[len(sound) :])
-    return Level(5, "planted bugs", tuple(checks), {"bugs": len(chosen), "caught": caught})
 
 
 def copy_with(bug: Bug, folder: Path) -> None:
-    """A copy of the library with the mistake in it; InputError where the source is not as the mistake expects.
+    """Copy the library, with the bug in it; StaleBug where the source is not as the bug expects.
 
     Compiled functions are copied along only where no file with such functions changes, and never files that another
-    process is just writing them to.
+    process is writing at the moment.
     """
-    changed = {change.file: (_SOURCE / change.file).read_text() for change in bug.changes}
-    compiled = any(_COMPILED in text for text in changed.values())
+    changed = {change.file: (SOURCE / change.file).read_text() for change in bug.changes}
+    compiled = any("numba" in text for text in changed.values())
     left_out = ("__pycache__",) if compiled else ("*.pyc.*", "*.tmp.*")
-    shutil.copytree(_SOURCE, folder / "dpals", ignore=shutil.ignore_patterns(*left_out))
+    shutil.copytree(SOURCE, folder / "dpals", ignore=shutil.ignore_patterns(*left_out))
     for change in bug.changes:
         if changed[change.file].count(change.before) != 1:
-            raise InputError(f"the mistake {bug.name!r} does not fit {change.file}: the code has changed")
+            raise StaleBug(f"the bug {bug.name!r} does not fit {change.file}: the code has changed")
         changed[change.file] = changed[change.file].replace(change.before, change.after)
     for file, text in changed.items():
         (folder / "dpals" / file).write_text(text)
 
 
-def _judged(bug: Bug) -> Check:
-    """Whether a mistake is noticed; or, if there is none, whether nothing is."""
-    subject = " ".join([bug.method, *bug.options])
-    try:
-        if bug.changes:
-            by = _caught_by(bug, ("failed",))
-            return Check(bug.name, "passed" if by else "failed", by or f"not noticed in an audit of {subject}")
-        by = _caught_by(bug, ("failed", "inconclusive"))
-        return Check(f"{subject} passes without a mistake", "failed" if by else "passed", by or "levels 1, 2 and 3")
-    except _CrashError as problem:
-        return Check(bug.name or subject, "failed", str(problem))
+def run_tests(tests: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run tests on the copy in a folder. Exit code 0: passed, 1: failed, others: did not run."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PROJECT / "tests", folder / "tests", ignore=ignored, dirs_exist_ok=True)
+    for part in ("pyproject.toml", "README.md"):
+        shutil.copy(PROJECT / part, folder / part)
+    return _run(["-m", "pytest", "-x", "-p", "no:cacheprovider", *tests], folder, CI="true")
 
 
-def _caught_by(bug: Bug, verdicts: Sequence[Verdict]) -> str:
-    """Which level came to one of these verdicts, and why; empty where none did."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        copy_with(bug, folder)
-        for number in _LEVELS:
-            level = _audited(bug, number, folder)
-            for check in level["checks"]:
-                if check["verdict"] in verdicts:
-                    return f"level {number}, {level['name']}: {check['question']} ({check['detail']})"
-    return ""
-
-
-class _CrashError(Exception):
-    """The audit of a copy did not come to its end."""
-
-
-def _audited(bug: Bug, level: int, folder: Path) -> dict[str, Any]:
-    """What one level says about the copy in a folder, in a process of its own."""
-    arguments = [
-        "--method",
-        bug.method,
-        "--epsilon",
-        "1",
-        *bug.options,
-        "--level",
-        str(level),
-        "--quick",
-        "--json",
-        "-q",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", _COMMAND, "audit", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run_audit(bug: Bug, level: int, folder: Path) -> dict[str, Any]:
+    """What one level of a quick audit says about the copy in a folder."""
+    arguments = ["--method", bug.method, "--epsilon", "1", *bug.options, "--level", str(level), "--quick"]
+    done = _run(["-c", COMMAND, "audit", *arguments, "--json", "-q"], folder)
     try:
         found: dict[str, Any] = json.loads(done.stdout)["levels"][0]
     except (ValueError, LookupError):
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise _CrashError(f"level {level} of the audit of this copy did not come to its end: {last}") from None
+        raise AuditCrashed(f"level {level} of the audit did not come to its end: {last}") from None
     return found
+
+
+def _run(arguments: Sequence[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder / "src"), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def failed_check(bug: Bug, folder: Path, verdicts: Sequence[str] = ("failed",)) -> str:
+    """The first check of the audit with one of these verdicts; empty where there is none."""
+    for number in LEVELS:
+        level = run_audit(bug, number, folder)
+        for check in level["checks"]:
+            if check["verdict"] in verdicts:
+                return f"level {number}, {level['name']}: {check['question']}"
+    return ""
+
+
+def plant(bug: Bug) -> Outcome:
+    """Whether the tests and the audit notice a bug."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copy_with(bug, folder / "src")
+        code = run_tests(bug.tests, folder).returncode
+        if code != 1:
+            return Outcome(bug, "SURVIVED the tests" if code == 0 else f"TESTS DID NOT RUN ({code})")
+        if not bug.method:
+            return Outcome(bug, "caught")
+        try:
+            check = failed_check(bug, folder)
+        except AuditCrashed as problem:
+            return Outcome(bug, f"NOT AUDITED, {problem}")
+        return Outcome(bug, "caught" if check else "SURVIVED the audit", check)
+
+
+def check_unchanged(bugs: Sequence[Bug]) -> str:
+    """Why an unchanged copy does not pass the tests and audits of all bugs; empty where it does."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copy_with(Bug("unchanged", (), ()), folder / "src")
+        done = run_tests(sorted({test for bug in bugs for test in bug.tests}), folder)
+        if done.returncode != 0:
+            return f"{done.stdout}\nthe tests do not pass without any bug: mend them first"
+        for method, options in sorted({(bug.method, bug.options) for bug in bugs if bug.method}):
+            check = failed_check(Bug("unchanged", (), (), method, options), folder, ("failed", "inconclusive"))
+            if check:
+                return f"the audit of {method} does not pass without any bug: {check}"
+    return ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Plant bugs and see that the tests and the audit notice each.")
+    parser.add_argument("words", nargs="*", help="plant only bugs with one of these words in their names")
+    parser.add_argument("-o", dest="table", type=Path, help="a Markdown file for the table")
+    options = parser.parse_args()
+    bugs = [bug for bug in known_bugs() if not options.words or any(word in bug.name for word in options.words)]
+    if problem := check_unchanged(bugs):
+        sys.exit(problem)
+    outcomes = []
+    with ThreadPoolExecutor(2) as pool:
+        for outcome in pool.map(plant, bugs):
+            outcomes.append(outcome)
+            print(f"{outcome.verdict:12}  {outcome.bug.name}", flush=True)
+    caught = sum(outcome.verdict == "caught" for outcome in outcomes)
+    print(f"{caught} of {len(bugs)} bugs caught")
+    if options.table is not None:
+        rows = (
+            f"| {one.bug.name} | {', '.join(Path(test).name for test in one.bug.tests)} | {one.check} |\n"
+            for one in outcomes
+        )
+        options.table.write_text(HEADING.format(caught=caught, bugs=len(bugs)) + "".join(rows))
+    sys.exit(caught != len(bugs))
+
+
+if __name__ == "__main__":
+    main()
