@@ -54,7 +54,7 @@ def test_what_is_logged_warned_of_and_printed_is_captured():
 
 def test_an_error_in_training_is_a_finding_and_one_of_the_caller_is_not():
     class Fails(dpals.ItemMean):
-        def _fit(self, ratings, mechanism):
+        def _fit(self, *_):
             raise ZeroDivisionError("no users")
 
     with pytest.raises(TrainingFailed, match="training ended with ZeroDivisionError: no users"):

@@ -48,7 +48,7 @@ def bits(name, ratings, threads, **changes):
     with threadpool_limits(threads, user_api="blas"):  # as OPENBLAS_NUM_THREADS would
         if isinstance(method, PrivateEstimator):
             run = record_run(method.set_params(epsilon=4.0), ratings, threads=threads, insecure_seed=1)
-            found = {f"{n}: {passage.query.purpose}": release.published for n, release in enumerate(run.releases)}
+            found = {f"{n}: {release.query.purpose}": release.published for n, release in enumerate(run.releases)}
             model = run.model
         else:
             model = method.fit(ratings, options=dpals.Options(threads=threads)).model_
