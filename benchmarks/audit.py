@@ -1,9 +1,9 @@
-"""Audit every private method of the library on all levels, and print tables.
+"""Audit every private method of the library on all levels, and print a table.
 
-    python benchmarks/audit.py [--quick] [--without-bugs] [-o FOLDER] [NAME ...]
+    python benchmarks/audit.py [--quick] [-o FOLDER] [NAME ...]
 
 All data is simulated. Epsilon is 1 and delta 1e-6. The noise is secure, so figures differ a little from run to run.
-Names such as DPALS leave out all other methods. A folder gets the tables as README.md and pictures of the attacks on
+Names such as DPALS leave out all other methods. A folder gets the table as README.md and pictures of the attacks on
 PooledDPALS with ratings.
 """
 
@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 
 import dpals
-from dpals.audit.pictures import draw_curves
-from dpals.audit.planted_bugs import audit_planted_bugs
+from dpals.audit.plots import draw_curves
 from dpals.audit.run import run_audit
 from dpals.cli.methods import METHODS
 
@@ -23,24 +22,15 @@ IMPLICIT = ("PooledDPALS", "DPALS", "AdaDPALS", "Popularity")
 HEADING = """# The audit of every method
 
 `python benchmarks/audit.py -o docs/results/audit`, dpals {version}. All data is simulated; epsilon is 1, delta 1e-6.
-What the levels are, and what they can show, is on [the page of the audit](../../audit.md).
+What the levels are, and what they can show, is on [the page of the audit](../../audit.md). `make mutants` writes
+[what notices planted bugs](../planted_bugs/README.md).
 """
-OF_METHODS = """
-## Levels 1 to 4
-
+TABLE = """
 The share is the lower bound on mu over what is claimed, with {runs} pairs of releases. Right guesses are those about
 canaries in one run, of the method and of its twin without privacy.
 
 | method | data | replay | noise | canary | mu at least / claimed | epsilon at least | one run | right guesses |
 |---|---|---|---|---|---|---|---|---|
-"""
-OF_BUGS = """
-## Level 5, planted bugs
-
-{caught} of {bugs} are noticed.
-
-| mistake | noticed by | because it fails |
-|---|---|---|
 """
 
 
@@ -64,11 +54,6 @@ def row(name, report):
     return "| " + " | ".join([*cells, verdicts[4], guesses]) + " |\n"
 
 
-def row_of_bug(check):
-    level, _, reason = check.detail.partition(": ")
-    return f"| {check.question} | {level} | {reason.partition(' (')[0]} |\n"
-
-
 def draw(report, folder):
     for level in report.levels:
         if level.curves:
@@ -89,21 +74,16 @@ def audited(name, estimator, implicit, options):
 
 def lines(options):
     yield HEADING.format(version=dpals.__version__)
-    yield OF_METHODS.format(runs="5,000" if options.quick else "100,000")
+    yield TABLE.format(runs="5,000" if options.quick else "100,000")
     for name, estimator, implicit in subjects():
         if not options.names or name in options.names:
             yield audited(name, estimator, implicit, options)
-    if not options.without_bugs:
-        level = audit_planted_bugs(options.quick)
-        yield OF_BUGS.format(**level.facts)
-        yield from map(row_of_bug, level.checks[-int(level.facts["bugs"]) :])
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--without-bugs", action="store_true")
     parser.add_argument("-o", dest="folder", type=Path)
     options = parser.parse_args()
     if options.folder:

@@ -1,4 +1,4 @@
-"""For the tests of people who write a private method of their own on top of the mechanism."""
+"""For tests of private methods that people write themselves, on top of the mechanism."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ def assert_private(
     levels: Iterable[int] = (1, 2, 3),
     quick: bool = True,
 ) -> None:
-    """Raise AssertionError, with the report of an audit, unless the method keeps its promise in all that is tried.
+    """Audit a method; AssertionError with the report unless it keeps its promise in all that is tried.
 
     Parameters
     ----------

@@ -4,29 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 import dpals
-from dpals.audit import noise, surprise
-from dpals.audit.data import odd_people
+from dpals.audit import p_values
 from dpals.audit.noise import audit_noise
-from dpals.audit.noise_samples import due_weights
-from dpals.audit.recording import recorded
-from dpals.audit.report import Check
-from dpals.audit.streams import (
-    check_paid_first,
-    watched_streams,
-)
-from dpals.audit.surprise import enough_for_half_variance
+from dpals.audit.noise_samples import weights_by_definition
+from dpals.audit.p_values import samples_for_half_variance
+from dpals.audit.simulated_data import odd_users
 from dpals.release import mechanism as mechanism_module
-from dpals.release import noise as noise_module
 from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
-from dpals.release.noise import InsecureSeededStream, NoiseStream, rounded_gaussian
+from dpals.release.noise import InsecureSeededStream, rounded_gaussian
 from dpals.statement.record import Statement
 
-RATED = odd_people(40, 40, implicit=False).ratings()
-LIKED = odd_people(40, 40, implicit=True).ratings()
+RATED = odd_users(40, 40, implicit=False).ratings()
+LIKED = odd_users(40, 40, implicit=True).ratings()
 
 
 def search(**arguments):
@@ -36,14 +28,7 @@ def search(**arguments):
 @pytest.fixture(autouse=True)
 def no_bad_luck(monkeypatch):
     """Noise is secure, so these tests could fail by chance: far less often than audits may."""
-    monkeypatch.setattr(surprise, "RISK", 1e-8)
-
-
-@pytest.fixture
-def no_processes(monkeypatch):
-    """Other processes do not depend on the method and take long: they have tests of their own."""
-    monkeypatch.setattr(noise, "other_processes", list)
-    monkeypatch.setattr(noise, "check_processes", lambda _: Check("other processes", "passed", "not started"))
+    monkeypatch.setattr(p_values, "RISK", 1e-8)
 
 
 def failures(level):
@@ -54,7 +39,6 @@ def fails(level, part):
     return any(part in question for question in failures(level))
 
 
-@pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize(
     ("method", "ratings"),
     [
@@ -83,12 +67,11 @@ def test_a_method_that_releases_nothing_has_no_noise():
     assert level.verdict == "passed"
 
 
-@pytest.mark.usefixtures("no_processes")
 def test_too_few_numbers_are_inconclusive_and_the_detail_says_how_many_would_do(monkeypatch):
     level = audit_noise(dpals.GlobalMean(), RATED, samples=50)
     assert level.verdict == "inconclusive"
     (check,) = [check for check in level.checks if check.verdict == "inconclusive"]
-    enough = enough_for_half_variance(surprise.limit_for(5))
+    enough = samples_for_half_variance(p_values.limit_for(5))
     assert f"{enough:,} of each would" in check.detail
     assert audit_noise(dpals.GlobalMean(), RATED, samples=enough).verdict == "passed"
     halve(monkeypatch)
@@ -118,7 +101,7 @@ def forget_weights(monkeypatch):
 
 def think_that_other_weights_are_due(monkeypatch):
     monkeypatch.setattr(
-        Query, "coordinate_weights", property(lambda query: np.full(len(due_weights(query)), 2, np.int64))
+        Query, "coordinate_weights", property(lambda query: np.full(len(weights_by_definition(query)), 2, np.int64))
     )
 
 
@@ -156,7 +139,7 @@ def repeat_rows(monkeypatch):
 
 def add_to_floats(monkeypatch):
     def floats(mechanism, query, grid, record, contributions, receipt=""):
-        sums = mechanism._exact_sums(query, grid, contributions)
+        sums = mechanism.exact_sums(query, grid, contributions)
         added = rounded_gaussian(mechanism._pay(record, receipt), len(sums), record.variance, query.coordinate_weights)
         return (sums * grid.step + added * grid.step) / grid.step
 
@@ -173,16 +156,6 @@ def use_one_stream(monkeypatch):
     monkeypatch.setattr(Mechanism, "_pay", known)
 
 
-def share_a_stream(monkeypatch):
-    pay, shared = Mechanism._pay, []
-
-    def sharing(mechanism, *arguments):
-        shared.append(pay(mechanism, *arguments))
-        return shared[0]
-
-    monkeypatch.setattr(Mechanism, "_pay", sharing)
-
-
 def seed_every_mechanism(monkeypatch):
     made = Mechanism.__init__
 
@@ -193,35 +166,6 @@ def seed_every_mechanism(monkeypatch):
     monkeypatch.setattr(Mechanism, "__init__", seeded)
 
 
-def draw_before_paying(monkeypatch):
-    pay = Mechanism._pay
-
-    def early(mechanism, *arguments):
-        NoiseStream().words(1)
-        return pay(mechanism, *arguments)
-
-    monkeypatch.setattr(Mechanism, "_pay", early)
-
-
-def guess(monkeypatch):
-    def known(_, rows, variance, weights):
-        normal = np.random.default_rng().normal(size=(rows, len(weights)))
-        return np.rint(normal * np.sqrt(variance / weights)).astype(np.int64)
-
-    monkeypatch.setattr(mechanism_module, "rounded_gaussian", known)
-
-
-def draw_words_in_vain(monkeypatch):
-    def known(stream, rows, variance, weights):
-        return rounded_gaussian(stream, 2 * rows, variance, weights)[rows:]
-
-    monkeypatch.setattr(mechanism_module, "rounded_gaussian", known)
-
-
-def shorten_keys(monkeypatch):
-    monkeypatch.setattr(noise_module, "Cipher", lambda aes, mode: Cipher(algorithms.AES(aes.key[:4] * 8), mode))
-
-
 def always_state_privacy(monkeypatch):
     honest = Statement.of
     monkeypatch.setattr(
@@ -229,7 +173,6 @@ def always_state_privacy(monkeypatch):
     )
 
 
-@pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize(
     ("plant", "method", "noticed_by"),
     [
@@ -246,11 +189,6 @@ def always_state_privacy(monkeypatch):
         (use_one_stream, dpals.GlobalMean(), "used twice"),
         (use_one_stream, dpals.DPFrankWolfe(), "independent"),
         (seed_every_mechanism, dpals.GlobalMean(), "used twice"),
-        (draw_before_paying, dpals.GlobalMean(), "pays first"),
-        (share_a_stream, dpals.ItemMean(), "pays first"),
-        (guess, dpals.ItemMean(), "AES-256"),
-        (draw_words_in_vain, dpals.ItemMean(), "AES-256"),
-        (shorten_keys, dpals.ItemMean(), "AES-256"),
         (always_state_privacy, dpals.GlobalMean(), "known seed"),
     ],
 )
@@ -259,29 +197,14 @@ def test_spoilt_noise_is_noticed(monkeypatch, plant, method, noticed_by):
     assert fails(audit_noise(method, RATED, samples=6_000), noticed_by)
 
 
-def test_early_words_of_a_search_are_not_taken_for_those_that_draw_its_tries(monkeypatch):
-    draw_before_paying(monkeypatch)
-    with watched_streams() as watch:
-        run = recorded(search(), RATED)
-    assert check_paid_first(watch, 1, run.passages[0]).verdict == "failed"
-
-
-def test_weights_are_those_of_upper_triangles():
-    for dimension in (1, 2, 7):
-        triangle = (2 - np.eye(dimension, dtype=int))[np.triu_indices(dimension)]
-        assert due_weights(Query("Gram matrix", 1, 1.0, "symmetric", dimension)).tolist() == triangle.tolist()
-    assert due_weights(Query("means", 1, 1.0, "vector", 2, weights=(3, 1))).tolist() == [3, 1]
-
-
 class HalfSure(Mechanism):
     """Half of the noise that it records."""
 
     def _draw(self, query, grid, record, contributions, receipt=""):
-        sums, stream = self._exact_sums(query, grid, contributions), self._pay(record, receipt)
+        sums, stream = self.exact_sums(query, grid, contributions), self._pay(record, receipt)
         return sums + rounded_gaussian(stream, len(sums), record.variance // 4, query.coordinate_weights)
 
 
-@pytest.mark.usefixtures("no_processes")
 def test_the_mechanism_that_is_looked_at_is_that_of_the_method():
     class Method(dpals.GlobalMean):
         mechanism_class = HalfSure

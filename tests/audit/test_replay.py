@@ -17,13 +17,12 @@ from dpals.release.contribution import Contribution, Pattern, Query
 
 
 @pytest.fixture(autouse=True)
-def small_crowd(monkeypatch):
-    monkeypatch.setattr(replay, "_CROWDS", ((200, 60, 1.0, 1), (20, 150, 1.0, 2)))
-    monkeypatch.setattr(replay, "_READ_FOR_EACH", 1)
+def smaller_data(monkeypatch):
+    monkeypatch.setattr(replay, "_LARGE_DATA", ((200, 60, 1.0, 1), (20, 150, 1.0, 2)))
 
 
 def failures(method, **arguments):
-    level = audit_replay(method, people=6, **arguments)
+    level = audit_replay(method, n_users=6, **arguments)
     return [check.question for check in level.checks if check.verdict == "failed"]
 
 
@@ -43,7 +42,7 @@ def test_sound_methods_pass(method, implicit):
 
 def test_someone_comes_close_to_the_bound():
     """Or the comparison could hardly notice a bound that is too large."""
-    level = audit_replay(dpals.ItemMean(1.0), people=12)
+    level = audit_replay(dpals.ItemMean(1.0), n_users=12)
     assert 0.9 < level.facts["largest_share_of_bound"] <= 1
     assert level.facts["neighbours"] == 24 + 8
     assert level.facts["releases"] == 3
@@ -153,7 +152,7 @@ class SpendsWhatItLikes(dpals.GlobalMean):
         (BehavesWhenSeeded, "the published model"),
         (ListensToTheNext, "what a user contributes"),
         (ShowsSteps, "the published model"),
-        (RoundsByThreads, "crowds add what their parts add"),
+        (RoundsByThreads, "large data sets add up"),
         (SpendsWhatItLikes, "costs that depend on releases"),
     ],
 )

@@ -28,11 +28,6 @@ def report(*verdicts):
     [
         (["passed", "passed"], "passed", "The promise held in everything that was tried."),
         (["passed", "failed"], "failed", "THE PROMISE IS BROKEN: see level 2."),
-        (
-            ["passed"] * 4 + ["failed"],
-            "failed",
-            "THE AUDIT CANNOT BE TRUSTED: it misses planted mistakes, see level 5.",
-        ),
         (["inconclusive", "failed"], "failed", "THE PROMISE IS BROKEN: see level 2."),
         (["passed", "inconclusive"], "inconclusive", "level 2 could not have found anything: that is no proof."),
     ],

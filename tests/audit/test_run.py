@@ -57,3 +57,9 @@ def test_what_ends_training_is_a_finding():
     report = run_audit(Dear(1.0), quick=True)
     assert report.verdict == "failed"
     assert all("PrivacyBudgetExceeded" in level.checks[0].detail for level in report.levels[:3])
+
+
+@pytest.mark.parametrize("number", [0, 5])
+def test_there_are_no_other_levels(number):
+    with pytest.raises(dpals.InputError, match=f"an audit has the levels 1 to 4, not {number}"):
+        run_audit(dpals.GlobalMean(1.0), levels=[1, number])

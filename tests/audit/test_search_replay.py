@@ -3,21 +3,21 @@
 import pytest
 
 import dpals
-from dpals.audit.data import odd_people
-from dpals.audit.search_replay import search_leaks, telling_seed, tried
+from dpals.audit.search_replay import run_search, search_leaks, seed_with_several_tries
+from dpals.audit.simulated_data import odd_users
 from dpals.methods.private_search import PrivateSearch
 
-ROWS = odd_people(12, 40, implicit=False)
+ROWS = odd_users(12, 40, implicit=False)
 SEARCH = PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, 1.0, tries=3)
 
 
 @pytest.fixture(scope="module")
 def seed():
-    return telling_seed(SEARCH, ROWS.ratings())
+    return seed_with_several_tries(SEARCH, ROWS.ratings())
 
 
 def test_there_is_something_to_tell(seed):
-    run, tries = tried(SEARCH, ROWS.ratings(), seed)
+    run, tries = run_search(SEARCH, ROWS.ratings(), seed)
     assert len(tries) >= 4
     best = max(tries, key=lambda one: one.score)
     assert best != tries[0]
@@ -27,7 +27,7 @@ def test_there_is_something_to_tell(seed):
 
 def test_a_search_with_one_candidate_has_a_seed_too():
     search = PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1]}, 1.0, tries=2)
-    assert len(tried(search, ROWS.ratings(), telling_seed(search, ROWS.ratings()))[1]) > 3
+    assert len(run_search(search, ROWS.ratings(), seed_with_several_tries(search, ROWS.ratings()))[1]) > 3
 
 
 def test_a_sound_search_tells_nothing(seed):

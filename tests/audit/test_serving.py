@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dpals
-from dpals.audit.data import odd_people
-from dpals.audit.serving import mixed_up
+from dpals.audit.serving import serving_differences
+from dpals.audit.simulated_data import odd_users
 from dpals.model.factor_model import FactorModel
 
 
@@ -21,11 +21,11 @@ from dpals.model.factor_model import FactorModel
     ],
 )
 def test_users_are_served_by_their_own_history_alone(method, implicit):
-    rows = odd_people(12, 40, implicit)
-    assert list(mixed_up(method.fit(rows.ratings()).model_, rows)) == []
+    rows = odd_users(12, 40, implicit)
+    assert list(serving_differences(method.fit(rows.ratings()).model_, rows)) == []
 
 
-ROWS = odd_people(12, 40, implicit=False)
+ROWS = odd_users(12, 40, implicit=False)
 MODEL = replace(dpals.PooledDPALS(50.0, rank=3).fit(ROWS.ratings()).model_)
 
 
@@ -39,7 +39,7 @@ def test_newcomers_who_are_like_the_mean_of_others_are_found_out(monkeypatch):
         return vectors
 
     monkeypatch.setattr(FactorModel, "search_vectors", like_everyone)
-    assert "the search vector of a user depends on who else is in the history" in list(mixed_up(MODEL, ROWS))
+    assert "the search vector of a user depends on who else is in the history" in list(serving_differences(MODEL, ROWS))
 
 
 def test_the_last_bit_of_a_prediction_is_compared(monkeypatch):
@@ -50,4 +50,4 @@ def test_the_last_bit_of_a_prediction_is_compared(monkeypatch):
         return np.nextafter(predicted, np.float32(9)) if history.n_users > 1 else predicted
 
     monkeypatch.setattr(FactorModel, "predict", rounded_by_others)
-    assert list(mixed_up(MODEL, ROWS)) == ["a prediction of a user depends on who else is in the history"]
+    assert list(serving_differences(MODEL, ROWS)) == ["a prediction of a user depends on who else is in the history"]

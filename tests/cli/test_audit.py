@@ -84,7 +84,7 @@ def test_models_that_promise_nothing_are_refused(folder, tmp_path):
         (["--method", "pooled"], "say how much privacy to spend with --epsilon"),
         (["--method", "search"], "say how much privacy to spend with --epsilon"),
         (["--method", "search", "--epsilon", 1, "--set", "tries=9"], "for one of your own, call"),
-        (["--method", "pooled", "--epsilon", 1, "--level", 6], "6 is not in the range"),
+        (["--method", "pooled", "--epsilon", 1, "--level", 5], "5 is not in the range"),
         (["--method", "pooled", "--epsilon", 1, "--set", "rnk=3"], "has no parameter 'rnk'"),
         (["--method", "pooled", "--epsilon", 1, "--runs", 0], "0 is not in the range"),
         (["--method", "pooled", "--epsilon", 1, "-o", "audit.pdf"], "must end in .html"),

@@ -11,7 +11,7 @@ from tests.methods.every_method import PAIRS
 from threadpoolctl import threadpool_limits
 
 import dpals
-from dpals.audit.recording import recorded
+from dpals.audit.recorded_run import record_run
 from dpals.methods.base.estimator import PrivateEstimator
 
 RANK = {"rank": 12}
@@ -46,8 +46,8 @@ def bits(name, ratings, threads, **changes):
     found = {}
     with threadpool_limits(threads, user_api="blas"):  # as OPENBLAS_NUM_THREADS would
         if isinstance(method, PrivateEstimator):
-            run = recorded(method.set_params(epsilon=4.0), ratings, threads=threads, insecure_seed=1)
-            found = {f"{n}: {passage.query.purpose}": passage.published for n, passage in enumerate(run.passages)}
+            run = record_run(method.set_params(epsilon=4.0), ratings, threads=threads, insecure_seed=1)
+            found = {f"{n}: {release.query.purpose}": release.published for n, release in enumerate(run.releases)}
             model = run.model
         else:
             model = method.fit(ratings, options=dpals.Options(threads=threads)).model_

@@ -1,9 +1,8 @@
-"""Every private method, in every form, on neighbouring data sets: level 1 of the audit, which the mutants try."""
+"""Every private method, in every form, on neighbouring data sets: level 1 of the audit."""
 
 import pytest
 
 import dpals
-from dpals.audit import replay
 from dpals.audit.replay import audit_replay
 
 SMALL = {"rank": 2, "ratings_per_user": 4, "frequent_fraction": 0.5, "ridge": 5.0}
@@ -52,17 +51,11 @@ IMPLICIT = {
 }
 
 
-@pytest.fixture(autouse=True)
-def few_files(monkeypatch):
-    """How files are read depends on no method, and is tried in `test_way_in`."""
-    monkeypatch.setattr(replay, "_READ_FOR_EACH", 1)
-
-
 @pytest.mark.parametrize(
     ("implicit", "name"), [*((False, name) for name in METHODS), *((True, name) for name in IMPLICIT)]
 )
 def test_neighbours_differ_by_what_the_bounds_allow_and_by_nothing_else(implicit, name):
-    level = audit_replay((IMPLICIT if implicit else METHODS)[name], implicit, people=16)
+    level = audit_replay((IMPLICIT if implicit else METHODS)[name], implicit, n_users=16)
     assert [check for check in level.checks if check.verdict != "passed"] == []
     assert level.facts["largest_share_of_bound"] <= 1
 
@@ -71,6 +64,6 @@ def test_a_method_that_forgets_its_own_bounds_costs_accuracy_and_not_privacy(mon
     """The mechanism scales users down whatever a method contributes, so the audit has nothing to report."""
     monkeypatch.setattr("dpals.methods.dpals.clip_rows", lambda users, _: 100 * users)
     monkeypatch.setattr("dpals.methods.dpals.clipped_entries", lambda ratings, *_: 1000.0 * ratings.values)
-    level = audit_replay(METHODS["DPALS"], people=16)
+    level = audit_replay(METHODS["DPALS"], n_users=16)
     assert [check for check in level.checks if check.verdict != "passed"] == []
     assert level.facts["largest_share_of_bound"] > 0.98

@@ -22,8 +22,8 @@ numbers = st.one_of(
 class RecordingMechanism(Mechanism):
     """Keeps the exact sums of each release, as they are before the noise."""
 
-    def _exact_sums(self, query, grid, contributions):
-        self.sums = super()._exact_sums(query, grid, contributions)
+    def exact_sums(self, query, grid, contributions):
+        self.sums = super().exact_sums(query, grid, contributions)
         return self.sums.copy()
 
 

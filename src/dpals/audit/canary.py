@@ -1,16 +1,22 @@
-"""Level 3, worst case: how well do releases give away a user who reaches every bound?"""
+"""Level 3, the worst case: how well releases give away canaries, users who reach the bound of every release."""
 
 import math
 
 import numpy as np
 from scipy.special import ndtr
 
-from dpals.audit.bounds import Scores, epsilon_of_scores, expected_mu_at_least, mu_at_least, trials_to_refute
-from dpals.audit.crowd import Part, Scored, parts_of, scores
-from dpals.audit.recording import checked_subject, recorded
+from dpals.audit.canary_scores import CanaryScores, MechanismReleases, releases_by_mechanism, score_canaries
+from dpals.audit.confidence_bounds import (
+    Scores,
+    epsilon_from_scores,
+    expected_mu_lower_bound,
+    mu_lower_bound,
+    trials_to_refute,
+)
+from dpals.audit.p_values import judge_p_values, variance_p_value
+from dpals.audit.recorded_run import checked_subject, record_run
 from dpals.audit.report import Check, Curve, Level, Verdict
-from dpals.audit.search_canary import search_checks
-from dpals.audit.surprise import judged, variance_surprise
+from dpals.audit.search_canary import check_search
 from dpals.data.ratings import Ratings
 from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
@@ -30,9 +36,9 @@ def audit_canary(estimator: PrivateEstimator, ratings: Ratings, runs: int = 100_
 
     The method is trained once, to see what it releases. Then canaries go through the real mechanism, with the same
     queries, costs and secure noise: in each of `runs` pairs there are at least 20 who take part and as many who do not,
-    many pairs in one release (see `dpals.audit.crowd`). An attacker who knows exactly what a canary would add scores
-    them by their likelihood ratio, which no attack can beat. From how often that is wrong follows a lower bound on mu.
-    Where to draw the line is settled beforehand, halfway between absent and present.
+    many pairs in one release (see `dpals.audit.canaries`). An attacker who knows exactly what a canary would add
+    scores them by their likelihood ratio, which no attack can beat. A lower bound on mu follows from the attacker's
+    error rates. The threshold is fixed beforehand, halfway between absent and present.
 
     Parameters
     ----------
@@ -46,28 +52,28 @@ def audit_canary(estimator: PrivateEstimator, ratings: Ratings, runs: int = 100_
     Examples
     --------
     >>> import dpals
-    >>> from dpals.audit.data import odd_people
-    >>> level = audit_canary(dpals.GlobalMean(epsilon=1.0), odd_people(40, 40, implicit=False).ratings(), runs=1000)
+    >>> from dpals.audit.simulated_data import odd_users
+    >>> level = audit_canary(dpals.GlobalMean(epsilon=1.0), odd_users(40, 40, implicit=False).ratings(), runs=1000)
     >>> level.verdict
     'passed'
     """
     subject = checked_subject(estimator)
-    run = recorded(subject, ratings, insecure_seed=None)
+    run = record_run(subject, ratings, insecure_seed=None)
     if isinstance(subject, PrivateSearch):
         while not run.mechanisms:  # it can happen that a search makes no try
-            run = recorded(subject, ratings, insecure_seed=None)
+            run = record_run(subject, ratings, insecure_seed=None)
     statement = run.model.privacy
     assert statement is not None
-    parts = parts_of(run, n_mechanisms=2 if statement.selection else None)
-    if not any(part.passages for part in parts):
+    parts = releases_by_mechanism(run, n_mechanisms=2 if statement.selection else None)
+    if not any(part.releases for part in parts):
         return _nothing_released(statement)
     if statement.selection is None:
         assert statement.mu is not None
-        return _recognised(parts, statement, statement.mu, runs, subject.mechanism_class)
-    level = _recognised(parts, statement, statement.selection.mu, runs, subject.mechanism_class)
-    checks, epsilon = search_checks(statement, runs, subject.mechanism_class)
+        return _audit_releases(parts, statement, statement.mu, runs, subject.mechanism_class)
+    level = _audit_releases(parts, statement, statement.selection.mu, runs, subject.mechanism_class)
+    check, epsilon = check_search(statement, runs, subject.mechanism_class)
     facts = {**level.facts, "epsilon_at_least": epsilon}
-    return Level(3, "canary", (*level.checks, *checks), facts, level.curves)
+    return Level(3, "canary", (*level.checks, check), facts, level.curves)
 
 
 def canaries_per_pair(mu: float) -> int:
@@ -90,16 +96,16 @@ def _nothing_released(statement: Statement) -> Level:
     return Level(3, "canary", (Check("no release can give anyone away", "passed", detail),), facts)
 
 
-def _recognised(
-    parts: list[Part], statement: Statement, mu: float, runs: int, mechanism_class: type[Mechanism]
+def _audit_releases(
+    parts: list[MechanismReleases], statement: Statement, mu: float, runs: int, mechanism_class: type[Mechanism]
 ) -> Level:
     """What canaries prove about releases for which this mu is claimed: those of a fit, or of one try."""
     each = canaries_per_pair(mu)
-    scored = scores(parts, 2 * each * runs, mechanism_class)
+    scored = score_canaries(parts, 2 * each * runs, mechanism_class)
     everything = scored.pop("all")
     absent, present = everything.absent, everything.present
-    found = _proved(everything, mu)
-    epsilon = epsilon_of_scores(absent, present, lambda t: (ndtr(t), ndtr(t - mu)), statement.delta)
+    found = _proven_mu(everything, mu)
+    epsilon = epsilon_from_scores(absent, present, lambda t: (ndtr(t), ndtr(t - mu)), statement.delta)
     facts = {
         "mu_claimed": mu,
         "mu_at_least": found,
@@ -118,7 +124,7 @@ def _recognised(
     )
     if found > mu or epsilon > statement.epsilon:
         check = Check(question, "failed", detail)
-    elif _telling(everything, mu):
+    elif _is_conclusive(everything, mu):
         check = Check(question, "passed", detail)
     else:
         needed = -(-trials_to_refute(mu, everything.reach / mu) // each)
@@ -127,18 +133,18 @@ def _recognised(
     return Level(3, "canary", checks, facts, _curves(absent, present, mu))
 
 
-def _proved(scored: Scored, mu: float) -> float:
-    """The lower bound on mu, with the line halfway between absent and present as claimed."""
+def _proven_mu(scored: CanaryScores, mu: float) -> float:
+    """The lower bound on mu, with the threshold halfway between absent and present as claimed."""
     alarms, misses = int(np.sum(scored.absent > mu / 2)), int(np.sum(scored.present <= mu / 2))
-    return mu_at_least(alarms, len(scored.absent), misses, len(scored.present))
+    return mu_lower_bound(alarms, len(scored.absent), misses, len(scored.present))
 
 
-def _telling(scored: Scored, mu: float) -> bool:
+def _is_conclusive(scored: CanaryScores, mu: float) -> bool:
     """Whether noise half as large as claimed should have been noticed."""
-    return expected_mu_at_least(scored.reach, mu / 2, len(scored.present), noise=0.5) > mu
+    return expected_mu_lower_bound(scored.reach, mu / 2, len(scored.present), noise=0.5) > mu
 
 
-def _check_scores(scored: Scored) -> Check:
+def _check_scores(scored: CanaryScores) -> Check:
     """Are scores distributed as they should be? If not, being hard to recognise says nothing.
 
     Absent canaries have N(0, 1). Present ones have their reach more, or a little less: the mechanism scales those
@@ -146,30 +152,30 @@ def _check_scores(scored: Scored) -> Check:
     """
     excess, least = scored.present - scored.reaches, -_ROUNDED_BY_MECHANISM * scored.reach
     absent_off, present_off = abs(scored.absent.mean()), max(0.0, excess.mean(), least - excess.mean())
-    surprises = [
-        *(variance_surprise(side) for side in (scored.absent, excess)),
+    p_values = [
+        *(variance_p_value(side) for side in (scored.absent, excess)),
         *(2 * float(ndtr(-off * math.sqrt(len(excess)))) for off in (absent_off, present_off)),
     ]
     found = (
         f"absent ones have mean {scored.absent.mean():.4f} and variance {scored.absent.var():.4f}, present ones "
         f"{scored.present.mean() / scored.reach:.2%} of what they should add and variance {excess.var():.4f}"
     )
-    return judged("canaries are scored as the stated noise says", surprises, found)
+    return judge_p_values("canaries are scored as the stated noise says", p_values, found)
 
 
-def _form_checks(parts: list[Part], scored: dict[str, Scored]) -> list[Check]:
+def _form_checks(parts: list[MechanismReleases], scored: dict[str, CanaryScores]) -> list[Check]:
     """Each form of release by itself, so that a mistake in one does not hide behind the others.
 
     Forms with so small a part of the cost that these runs tell nothing about them are left out.
     """
     checks = []
     for form, alone in scored.items() if len(scored) > 1 else ():
-        passages = [passage for part in parts for passage in part.passages if passage.query.form == form]
-        mu = mu_of(sum(passage.record.cost for passage in passages))
-        found = _proved(alone, mu)
-        if found > mu or _telling(alone, mu):
+        releases = [release for part in parts for release in part.releases if release.query.form == form]
+        mu = mu_of(sum(release.record.cost for release in releases))
+        found = _proven_mu(alone, mu)
+        if found > mu or _is_conclusive(alone, mu):
             verdict: Verdict = "failed" if found > mu else "passed"
-            detail = f"mu at least {found:.4f}, claimed {mu:.4f}; number of releases: {len(passages)}"
+            detail = f"mu at least {found:.4f}, claimed {mu:.4f}; number of releases: {len(releases)}"
             checks.append(Check(f"releases of {_FORMS[form]} alone tell no more than they cost", verdict, detail))
     return checks
 

@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.audit.recording import Passage, Run
+from dpals.audit.recorded_run import RecordedRelease, RecordedRun
 
 
 @dataclass(frozen=True)
@@ -29,39 +27,40 @@ MODEL = "the published model differs"
 LOG = "what is logged, warned of or printed differs"
 
 
-def differences(whole: Run, without: Run, removed: int = 1) -> Iterator[Difference]:
-    """All that tells a run from one without some users who follow each other, given that both saw the same releases.
+def differences(whole: RecordedRun, without: RecordedRun, removed: int = 1) -> Iterator[Difference]:
+    """All that differs between a run and one without some consecutive users, where both saw the same releases.
 
-    What these users add is allowed to move sums, within the bound if it is one. Nothing else may differ, to the last
-    bit.
+    The removed users may move sums, a single one by at most the bound. Nothing else may differ, to the last bit.
     """
-    if len(whole.passages) != len(without.passages):
-        yield Difference(RECORD, f"{len(whole.passages)} releases, {len(without.passages)} without the user")
-    for number, (one, other) in enumerate(zip(whole.passages, without.passages, strict=False), 1):
+    if len(whole.releases) != len(without.releases):
+        yield Difference(RECORD, f"{len(whole.releases)} releases, {len(without.releases)} without the user")
+    for number, (one, other) in enumerate(zip(whole.releases, without.releases, strict=False), 1):
         where = f"release {number}, {one.query.purpose}"
         if (one.query, one.cost, one.record) != (other.query, other.cost, other.record):
             yield Difference(RECORD, where)
         elif removed == 1 and squared_distance(one, other) > one.record.sensitivity**2:
-            yield Difference(BOUND, f"{where}: {used(one, other):.4g} of the bound")
+            yield Difference(BOUND, f"{where}: {share_of_bound(one, other):.4g} of the bound")
         for part, before, after in zip(_PARTS, _rows(one), _rows(other), strict=True):
-            if not is_cut_out(before, after):
+            if not is_consecutive_removal(before, after):
                 yield Difference(CONTRIBUTIONS, f"{where}: {part}")
-        if _offering(one) - _offering(other) > removed:
+        if _n_users(one) - _n_users(other) > removed:
             yield Difference(CONTRIBUTIONS, f"{where}: number of users")
-    yield from _of_models(whole, without)
+    for name in sorted(whole.published.keys() | without.published.keys()):
+        if whole.published.get(name) != without.published.get(name):
+            yield Difference(MODEL, name)
     if whole.log != without.log:
         yield Difference(LOG, f"{len(whole.log)} lines, {len(without.log)} without the user")
 
 
-def squared_distance(one: Passage, other: Passage) -> int:
-    """Between the exact sums, in the norm in which coordinates count as their noise says, in integers."""
+def squared_distance(one: RecordedRelease, other: RecordedRelease) -> int:
+    """Squared distance of the exact sums, in integers, in the norm in which coordinate k counts its weight."""
     moved = one.sums - other.sums
     columns = np.nonzero(moved)[1]
     return int((moved[moved != 0].astype(object) ** 2 * one.query.coordinate_weights[columns].astype(object)).sum())
 
 
-def used(one: Passage, other: Passage) -> float:
-    """The share of the bound by which a release moved."""
+def share_of_bound(one: RecordedRelease, other: RecordedRelease) -> float:
+    """By how much a release moved, as a share of its bound."""
     if one.record.sensitivity == 0:
         return 0.0 if squared_distance(one, other) == 0 else float("inf")
     return math.sqrt(Fraction(squared_distance(one, other), one.record.sensitivity**2))
@@ -70,31 +69,31 @@ def used(one: Passage, other: Passage) -> float:
 _PARTS = ("number of items of each user", "items", "coefficients", "vectors")
 
 
-def _rows(passage: Passage) -> tuple[NDArray[Any], ...]:
-    """What all users contribute, in their order."""
-    counts = [np.diff(contribution.pattern.indptr) for contribution in passage.contributions]
-    items = [contribution.pattern.items for contribution in passage.contributions]
-    coefficients = [contribution.coefficients for contribution in passage.contributions]
+def _rows(release: RecordedRelease) -> tuple[NDArray[Any], ...]:
+    """What all users contribute, in their order, as one array for each of `_PARTS`."""
+    counts = [np.diff(contribution.pattern.indptr) for contribution in release.contributions]
+    items = [contribution.pattern.items for contribution in release.contributions]
+    coefficients = [contribution.coefficients for contribution in release.contributions]
     vectors = [
         np.zeros((0, 1)) if contribution.vectors is None else contribution.vectors
-        for contribution in passage.contributions
+        for contribution in release.contributions
     ]
     return tuple(np.concatenate(part) if part else np.zeros(0) for part in (counts, items, coefficients, vectors))
 
 
-def _offering(passage: Passage) -> int:
+def _n_users(release: RecordedRelease) -> int:
     """How many users there are in a release."""
-    return sum(contribution.pattern.n_users for contribution in passage.contributions)
+    return sum(contribution.pattern.n_users for contribution in release.contributions)
 
 
-def is_cut_out(before: NDArray[Any], after: NDArray[Any]) -> bool:
-    """Whether `after` is `before` without some rows that follow each other, bit by bit.
+def is_consecutive_removal(before: NDArray[Any], after: NDArray[Any]) -> bool:
+    """Whether `after` is `before` without some consecutive rows, bit by bit.
 
     Examples
     --------
-    >>> is_cut_out(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 4.0]))
+    >>> is_consecutive_removal(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 4.0]))
     True
-    >>> is_cut_out(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 4.5]))
+    >>> is_consecutive_removal(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 4.5]))
     False
     """
     gap = len(before) - len(after)
@@ -106,39 +105,3 @@ def is_cut_out(before: NDArray[Any], after: NDArray[Any]) -> bool:
     changed = np.flatnonzero((here[: len(there)] != there).any(axis=1))
     first = int(changed[0]) if len(changed) else len(there)
     return bool(np.array_equal(here[first + gap :], there[first:]))
-
-
-def _of_models(whole: Run, without: Run) -> Iterator[Difference]:
-    """Between everything that is published at the end: the model, its statement and what the method found."""
-    one, other = (published(run) for run in (whole, without))
-    for name in sorted(one.keys() | other.keys()):
-        if one.get(name) != other.get(name):
-            yield Difference(MODEL, name)
-
-
-def published(run: Run) -> dict[str, Any]:
-    """The model, its statement, those of each step and what the method remembers, in a form that can be compared."""
-    remembered = {name: _exactly(value) for name, value in vars(run.estimator).items() if name != "model_"}
-    return {**_exactly(run.model), **remembered, **_files(run), "models of the steps": _exactly(run.steps)}
-
-
-def _files(run: Run) -> dict[str, bytes]:
-    """The files of the model as it is saved."""
-    with TemporaryDirectory() as name:
-        run.model.save(name)
-        return {f"the file {path.name}": path.read_bytes() for path in Path(name).iterdir()}
-
-
-def _exactly(value: Any) -> Any:
-    """The same for two values only if they agree to the last bit."""
-    if isinstance(value, np.ndarray):
-        return value.shape, str(value.dtype), value.tolist() if value.dtype.hasobject else value.tobytes()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _exactly(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, dict):
-        return {key: _exactly(content) for key, content in value.items()}
-    if isinstance(value, list | tuple):
-        return [_exactly(content) for content in value]
-    if hasattr(value, "__dict__") and not callable(value):
-        return type(value).__name__, _exactly(vars(value))
-    return repr(value)

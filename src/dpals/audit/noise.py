@@ -6,39 +6,36 @@ from itertools import pairwise
 import numpy as np
 from scipy import stats
 
-from dpals.audit.noise_samples import Noise, Scores, due_weights, gathered, pooled, taller_table, two_fits
-from dpals.audit.recording import Passage, Run, recorded
-from dpals.audit.report import Check, Level
-from dpals.audit.streams import (
-    check_labels,
-    check_no_reuse,
-    check_paid_first,
-    check_processes,
-    check_source,
-    other_processes,
-    watched_streams,
+from dpals.audit.noise_samples import (
+    Noise,
+    Scores,
+    fits_with_releases,
+    noise_of_releases,
+    pooled_scores,
+    taller_table,
+    weights_by_definition,
 )
-from dpals.audit.surprise import (
-    coin_surprise,
-    count_surprise,
-    enough_for_half_variance,
-    judged,
+from dpals.audit.noise_use import check_no_repeats, check_refused_spend, check_seed_marks
+from dpals.audit.p_values import (
+    chi_square_p_value,
+    coin_p_values,
+    correlation_p_values,
+    judge_p_values,
     limit_for,
-    relation_surprise,
+    samples_for_half_variance,
     standardised,
-    variance_surprise,
+    variance_p_value,
 )
-from dpals.audit.tries import check_tries
+from dpals.audit.recorded_run import RecordedRelease, RecordedRun, record_run
+from dpals.audit.report import Check, Level
 from dpals.data.ratings import Ratings
 from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
 from dpals.release.mechanism import Mechanism
-from dpals.release.noise import NoiseStream, rounded_gaussian
 
 LOW_BITS = 8
 _WIDE = 2.0**12  # steps: noise wider than this has low bits that are fair to far more digits than can be seen
 _SHORTEST = 8  # numbers of a table whose noise is compared with that of others
-_SMALL_NOISE = 60_000  # numbers of small noise
 _FOR_TAILS = 1_000_000
 
 
@@ -63,74 +60,63 @@ def audit_noise(estimator: PrivateEstimator, ratings: Ratings, samples: int = 20
     >>> [check.question for check in audit_noise(dpals.UserMean(), ratings).checks]
     ['nothing is released, so there is no noise']
     """
-    searching = isinstance(estimator, PrivateSearch)
-    with watched_streams() as watch:
-        runs = two_fits(estimator, ratings)
-        noises = gathered(runs, samples, estimator.mechanism_class)
-        tails = _check_tails(noises[0], estimator.mechanism_class) if noises else None
-    if tails is None:
-        return Level(2, "noise", (_check_nothing(runs, len(watch.keys)),))
-    processes = other_processes()
-    free_streams = len(runs) if searching else 0
-    passages = [passage for run in runs for passage in run.passages]
-    passages += [passage for noise in noises for passage in noise.passages]
+    mechanism_class = estimator.mechanism_class
+    runs = fits_with_releases(estimator, ratings)
+    noises = noise_of_releases(runs, samples, mechanism_class)
+    if not noises:
+        return Level(2, "noise", (_check_nothing(runs),))
+    fitted = [release for run in runs for release in run.releases]
+    releases = list(dict.fromkeys([*fitted, *(release for noise in noises for release in noise.releases)]))
     checks = [
         _check_variance(noises),
         _check_shape(noises),
-        tails,
-        _check_small_noise(),
+        _check_tails(noises[0], mechanism_class),
         *_check_bits(noises),
-        _check_grid(list(dict.fromkeys(passages))),
+        _check_grid(releases),
         _check_independence(noises, runs),
-        check_source(passages[0], estimator.mechanism_class),
-        check_no_reuse(watch),
-        check_paid_first(watch, free_streams, passages[0], estimator.mechanism_class),
-        check_processes(processes),
-        check_labels(runs[0], recorded(estimator, ratings, insecure_seed=1)),
+        check_no_repeats(releases),
+        check_refused_spend(fitted[0], mechanism_class),
+        check_seed_marks(runs[0], record_run(estimator, ratings, insecure_seed=1)),
     ]
-    if isinstance(estimator, PrivateSearch):
-        checks += check_tries(estimator, ratings)
-    scores = pooled(noises)
+    scores = pooled_scores(noises)
     facts = {
         "releases": len(noises),
         "numbers": scores.size,
         "variance_over_stated": float(np.mean(scores**2)),
-        "words": sum(map(len, watch.words)),
-        "streams": len(watch.keys),
     }
     return Level(2, "noise", tuple(checks), facts)
 
 
-def _check_nothing(runs: Sequence[Run], n_streams: int) -> Check:
+def _check_nothing(runs: Sequence[RecordedRun]) -> Check:
     """For methods that publish nothing."""
     if any(isinstance(run.estimator, PrivateSearch) for run in runs):
         return Check("there is noise to look at", "inconclusive", f"none of {len(runs)} searches made a try")
     spent = sum(mechanism.spent for run in runs for mechanism in run.mechanisms)
     return Check(
         "nothing is released, so there is no noise",
-        "passed" if spent == n_streams == 0 else "failed",
-        f"spent {spent}, {n_streams} streams opened",
+        "failed" if spent else "passed",
+        f"spent {spent}",
     )
 
 
 def _check_variance(noises: Sequence[Noise]) -> Check:
-    """Of each release, as it is and with taller tables; of each weight; of all."""
+    """Variance of each release, as it is and with taller tables; of each weight; of all."""
     by_weight: dict[int, list[Scores]] = {}
     for noise in noises:
         for weight, column in zip(noise.weights.tolist(), noise.scores.T, strict=True):
             by_weight.setdefault(weight, []).append(column)
-    whole, released = pooled(noises), np.concatenate([noise.as_released.ravel() for noise in noises])
+    whole, released = pooled_scores(noises), np.concatenate([noise.as_released.ravel() for noise in noises])
     groups = [whole, released, *(noise.scores for noise in noises), *(noise.as_released for noise in noises)]
     groups += [np.concatenate(columns) for columns in by_weight.values()]
     ratios = [float(np.mean(noise.scores**2)) for noise in noises]
     least, fewest = int(np.argmin(ratios)), min(noise.scores.size for noise in noises)
-    check = judged(
+    check = judge_p_values(
         "the noise of every release has the stated variance",
-        [variance_surprise(group) for group in groups],
+        [variance_p_value(group) for group in groups],
         f"{len(noises)} releases, {whole.size:,} numbers, at least {fewest:,} of each: variance over what was stated "
         f"{np.mean(whole**2):.4f}, from {min(ratios):.3f} ({noises[least].purpose!r}) to {max(ratios):.3f}",
     )
-    enough = enough_for_half_variance(limit_for(len(groups)))
+    enough = samples_for_half_variance(limit_for(len(groups)))
     if fewest < enough and check.verdict == "passed":
         too_few = f"{fewest} numbers of a release would not show half the variance: {enough:,} of each would"
         return Check(check.question, "inconclusive", f"{too_few}; {check.detail}")
@@ -139,20 +125,20 @@ def _check_variance(noises: Sequence[Noise]) -> Check:
 
 def _check_shape(noises: Sequence[Noise]) -> Check:
     """Kolmogorov-Smirnov for each release and for all, and cells of equal chances."""
-    scores = pooled(noises)
+    scores = pooled_scores(noises)
     cells = np.bincount((stats.norm.cdf(scores) * 256).astype(int).clip(0, 255), minlength=256)
-    surprises = [float(stats.kstest(noise.scores.ravel(), "norm").pvalue) for noise in noises]
-    surprises += [float(stats.kstest(scores, "norm").pvalue), count_surprise(cells, np.full(256, 1 / 256))]
-    return judged("the noise is Gaussian", surprises, f"{scores.size:,} numbers of {len(noises)} releases")
+    p_values = [float(stats.kstest(noise.scores.ravel(), "norm").pvalue) for noise in noises]
+    p_values += [float(stats.kstest(scores, "norm").pvalue), chi_square_p_value(cells, np.full(256, 1 / 256))]
+    return judge_p_values("the noise is Gaussian", p_values, f"{scores.size:,} numbers of {len(noises)} releases")
 
 
 def _check_tails(noise: Noise, mechanism_class: type[Mechanism]) -> Check:
-    """Of one release, because far tails take many numbers: noise that is cut off there gives people away."""
-    table = taller_table(noise.passages[0], _FOR_TAILS // len(noise.weights), mechanism_class)
+    """Tails of one release, because far tails take many numbers: noise that is cut off there gives users away."""
+    table = taller_table(noise.releases[0], _FOR_TAILS // len(noise.weights), mechanism_class)
     scores, tails = np.abs(standardised(table, noise.sigmas, seed=0)), np.array([3.0, 3.5, 4.0, 4.5])
     expected = 2 * stats.norm.sf(tails) * scores.size
     seen = [int(np.sum(scores > tail)) for tail in tails]
-    surprises = [
+    p_values = [
         float(stats.binomtest(count, scores.size, due / scores.size).pvalue)
         for count, due in zip(seen, expected, strict=True)
     ]
@@ -160,20 +146,7 @@ def _check_tails(noise: Noise, mechanism_class: type[Mechanism]) -> Check:
         f"{count:,} beyond {tail} sigma ({due:,.0f} expected)"
         for count, tail, due in zip(seen, tails, expected, strict=True)
     )
-    return judged("the tails of the noise are as long as they should be", surprises, found)
-
-
-def _check_small_noise() -> Check:
-    """Of the sampler itself: where sigma is small, every integer can be counted."""
-    weights, surprises = np.array([1, 2, 7]), []
-    for sigma in (1, 3):
-        noise = rounded_gaussian(NoiseStream(), _SMALL_NOISE, sigma**2, weights)
-        for column, weight in zip(noise.T, weights, strict=True):
-            edges = np.arange(-12 * sigma, 12 * sigma + 2) - 0.5
-            chances = np.diff(stats.norm.cdf(edges * np.sqrt(weight) / sigma))
-            surprises.append(count_surprise(np.histogram(column, edges)[0], chances))
-    found = f"sigma 1 and 3 with weights 1, 2 and 7, {_SMALL_NOISE:,} numbers of each"
-    return judged("small noise has the exact chances of a rounded Gaussian", surprises, found)
+    return judge_p_values("the tails of the noise are as long as they should be", p_values, found)
 
 
 def _check_bits(noises: Sequence[Noise]) -> list[Check]:
@@ -183,27 +156,27 @@ def _check_bits(noises: Sequence[Noise]) -> list[Check]:
     for noise in noises:
         wide = noise.whole[:, noise.sigmas >= _WIDE].ravel()
         heads = [int(np.sum((wide >> bit) & 1)) for bit in range(LOW_BITS)]
-        bits += coin_surprise(heads, wide.size).tolist()
+        bits += coin_p_values(heads, wide.size).tolist()
         low += np.bincount(wide & (len(low) - 1), minlength=len(low))
         signs.append((int(np.sum(noise.whole > 0)), int(np.sum(noise.whole != 0))))
     positive, signed = np.sum(signs, axis=0)
-    fair = judged(
+    fair = judge_p_values(
         "the sign of the noise is fair",
-        coin_surprise(*np.transpose([*signs, (positive, signed)])),
+        coin_p_values(*np.transpose([*signs, (positive, signed)])),
         f"{positive:,} of {signed:,} numbers are positive",
     )
     if not low.sum():
         return [fair]
-    bits.append(count_surprise(low, np.full(len(low), 1 / len(low))))
-    return [fair, judged(f"the last {LOW_BITS} bits of the noise are fair", bits, f"{low.sum():,} numbers")]
+    bits.append(chi_square_p_value(low, np.full(len(low), 1 / len(low))))
+    return [fair, judge_p_values(f"the last {LOW_BITS} bits of the noise are fair", bits, f"{low.sum():,} numbers")]
 
 
-def _check_grid(passages: Sequence[Passage]) -> Check:
+def _check_grid(releases: Sequence[RecordedRelease]) -> Check:
     """Whole numbers of steps, as noise that is added to floats would not be."""
     off = total = 0
-    for passage in passages:
-        steps = np.rint(passage.published / passage.record.step)
-        off += int(np.sum(steps * passage.record.step != passage.published))
+    for release in releases:
+        steps = np.rint(release.published / release.record.step)
+        off += int(np.sum(steps * release.record.step != release.published))
         total += steps.size
     return Check(
         "published numbers are whole steps of the grid",
@@ -212,13 +185,13 @@ def _check_grid(passages: Sequence[Passage]) -> Check:
     )
 
 
-def _check_independence(noises: Sequence[Noise], runs: Sequence[Run]) -> Check:
-    """Between neighbours in a table, repeats through two mechanisms, releases of a fit, and fits; and of the data."""
-    surprises: list[float] = []
+def _check_independence(noises: Sequence[Noise], runs: Sequence[RecordedRun]) -> Check:
+    """Correlations between neighbours in a table, repeats, releases of a fit, and fits; and with the data."""
+    p_values: list[float] = []
     for noise in noises:
-        scores, shape = noise.scores, noise.passages[0].sums.shape
-        repeats = noise.as_released.reshape(len(noise.passages), shape[0] * shape[1])
-        data = np.concatenate([passage.sums for passage in noise.passages]).astype(float)
+        scores, shape = noise.scores, noise.releases[0].sums.shape
+        repeats = noise.as_released.reshape(len(noise.releases), shape[0] * shape[1])
+        data = np.concatenate([release.sums for release in noise.releases]).astype(float)
         for one, other in (
             (scores[:-1], scores[1:]),
             (scores[:, :-1], scores[:, 1:]),
@@ -226,25 +199,25 @@ def _check_independence(noises: Sequence[Noise], runs: Sequence[Run]) -> Check:
             (noise.as_released, data - data.mean()),
         ):
             if one.size >= _SHORTEST:
-                surprises += relation_surprise(one.ravel(), other.ravel()).tolist()
-    fitted = [passage for run in runs for passage in run.passages if passage.sums.size >= _SHORTEST]
-    tables = [_scores_of(passage, len(noises) + number) for number, passage in enumerate(fitted)]
+                p_values += correlation_p_values(one.ravel(), other.ravel()).tolist()
+    fitted = [release for run in runs for release in run.releases if release.sums.size >= _SHORTEST]
+    tables = [_scores_of(release, len(noises) + number) for number, release in enumerate(fitted)]
     for one, other in pairwise(tables):
         common = min(one.size, other.size)
-        surprises += relation_surprise(one[:common], other[:common]).tolist()
+        p_values += correlation_p_values(one[:common], other[:common]).tolist()
     if tables:
         common = min(table.size for table in tables)
         heads = np.array([table[:common] for table in tables])
         for number, head in enumerate(heads[:-1]):
-            surprises += relation_surprise(head[None, :], heads[number + 1 :]).tolist()
-    return judged(
+            p_values += correlation_p_values(head[None, :], heads[number + 1 :]).tolist()
+    return judge_p_values(
         "noise is independent of other noise and of the data",
-        surprises,
-        f"neighbours in tables, {sum(len(noise.passages) for noise in noises):,} tables of repeats, {len(tables)} "
+        p_values,
+        f"neighbours in tables, {sum(len(noise.releases) for noise in noises):,} tables of repeats, {len(tables)} "
         f"tables of {len(runs)} fits each with every other",
     )
 
 
-def _scores_of(passage: Passage, seed: int) -> Scores:
-    sigmas = np.sqrt(passage.record.variance / due_weights(passage.query))
-    return standardised(passage.noise, sigmas, seed).ravel()
+def _scores_of(release: RecordedRelease, seed: int) -> Scores:
+    sigmas = np.sqrt(release.record.variance / weights_by_definition(release.query))
+    return standardised(release.noise, sigmas, seed).ravel()

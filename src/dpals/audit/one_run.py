@@ -11,22 +11,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.audit.attacks import (
+from dpals.audit.confidence_bounds import CONFIDENCE
+from dpals.audit.guess_bounds import chance_of_guesses, epsilon_of_guesses, guesses_needed
+from dpals.audit.membership_attack import (
     NO_PRIVACY,
     Doubles,
     Promise,
     canary_ratings,
-    coins,
-    fit_to_each,
-    rated,
-    right_guesses,
+    count_correct_guesses,
+    membership_scores,
     roc,
-    trained,
+    to_ratings,
+    toss_coins,
+    train,
     without_privacy,
 )
-from dpals.audit.bounds import CONFIDENCE
-from dpals.audit.guessing import chance_of_guesses, epsilon_of_guesses, guesses_needed
-from dpals.audit.recording import checked_subject
+from dpals.audit.recorded_run import checked_subject
 from dpals.audit.report import Check, Curve, Level
 from dpals.data.simulate import movielens_like
 from dpals.errors import InputError
@@ -37,20 +37,20 @@ RATINGS_OF_A_CANARY, PAIRS_OF_A_CANARY = 40, 10
 """In ratings and in implicit feedback: with these, most methods learn canaries by heart if they have no noise."""
 ITEMS_PER_CANARY = 8
 RARE_SHARE = 0.18
-"""Canaries rate the items that people rate least. By their own ratings these are among the fifth rated most, on which
-some methods train alone."""
-PEOPLE_BESIDE_CANARIES = 200
+"""Canaries rate the items that other users rate least. Their own ratings bring these among the fifth rated most, on
+which some methods train alone."""
+USERS_BESIDE_CANARIES = 200
 MOST_CANARIES = 1_000_000
 
-ITEMS_PER_PERSON, RATINGS_OF_A_PERSON = 10, 30
+ITEMS_PER_USER, RATINGS_OF_A_USER = 10, 30
 OTHERS_SHARE = 1 / 3
-"""Of people like any others, so many are not suspected: the attacker knows them, to see what a model usually fits."""
+"""Share of the ordinary users whom the attacker knows, to see how well a model usually fits."""
 
 Coins = NDArray[np.bool_]
 
 
 def audit_one_run(estimator: PrivateEstimator, implicit: bool = False, canaries: int = 2_000, seed: int = 0) -> Level:
-    """Attack the model that one training publishes, twice: with canaries, and with people like any others.
+    """Attack the model that one training publishes, twice: with canaries, and with ordinary users.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def audit_one_run(estimator: PrivateEstimator, implicit: bool = False, canaries:
     implicit
         Whether to train on implicit feedback.
     canaries
-        How many canaries there are, and people like any others. With more of them, larger epsilons can be belied.
+        How many canaries there are, and ordinary users. With more of them, larger epsilons can be refuted.
     seed
         Of the simulated data. The coins that decide who takes part are tossed anew each time, like the noise.
 
@@ -75,51 +75,53 @@ def audit_one_run(estimator: PrivateEstimator, implicit: bool = False, canaries:
         raise InputError(f"one run needs at least 100 canaries to say anything, not {canaries:,}")
     games = {
         "canaries are not recognised more often than the claimed epsilon allows": _canary_games,
-        "people like any others are not recognised more often than the claimed epsilon allows": _people_games,
+        "ordinary users are not recognised more often than the claimed epsilon allows": _ordinary_user_games,
     }
     attacks = [make(subject, implicit, canaries, seed) for make in games.values()]
-    found = [_guessed(*pair) for pair in attacks]
+    found = [_guess(*pair) for pair in attacks]
     checks = tuple(guessed.check(question) for question, guessed in zip(games, found, strict=True))
-    facts, curves = _recognised(*attacks[1])
+    facts, curves = _curves_and_facts(*attacks[1])
     return Level(4, "one run", checks, found[0].facts | facts, curves, one_is_enough=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Attack:
-    """Scores of people who may have taken part, whether they did, and what was promised to them."""
+class AttackScores:
+    """Scores of users who may have taken part, whether they did, and what was promised to them."""
 
     promise: Promise
     scores: Doubles
     is_in: Coins
 
 
-def _canary_games(estimator: PrivateEstimator, implicit: bool, canaries: int, seed: int) -> tuple[Attack, Attack]:
+def _canary_games(
+    estimator: PrivateEstimator, implicit: bool, canaries: int, seed: int
+) -> tuple[AttackScores, AttackScores]:
     """The canaries' scores after one run of the method, and after one of its twin without privacy."""
     from scipy.sparse import vstack
 
     n_items = ITEMS_PER_CANARY * canaries
-    people = movielens_like(PEOPLE_BESIDE_CANARIES, n_items, mean_ratings=30, seed=seed).to_csr()
-    by_count = np.argsort(np.bincount(people.indices, minlength=n_items), kind="stable")
+    users = movielens_like(USERS_BESIDE_CANARIES, n_items, mean_ratings=30, seed=seed).to_csr()
+    by_count = np.argsort(np.bincount(users.indices, minlength=n_items), kind="stable")
     rare = by_count[: int(RARE_SHARE * n_items)]
     each = PAIRS_OF_A_CANARY if implicit else RATINGS_OF_A_CANARY
     all_canaries = canary_ratings(canaries, rare, n_items, each, seed)
-    is_in = coins(canaries)
-    data, known = rated(vstack([people, all_canaries[is_in]]), implicit), rated(all_canaries, implicit)
+    is_in = toss_coins(canaries)
+    data, known = to_ratings(vstack([users, all_canaries[is_in]]), implicit), to_ratings(all_canaries, implicit)
 
-    def game(method: PrivateEstimator) -> Attack:
-        model = trained(method, data)
+    def game(method: PrivateEstimator) -> AttackScores:
+        model = train(method, data)
         assert model.privacy is not None
-        return Attack(Promise(model.privacy), fit_to_each(model, known), is_in)
+        return AttackScores(Promise(model.privacy), membership_scores(model, known), is_in)
 
     return game(estimator), game(without_privacy(estimator))
 
 
 @dataclass(frozen=True)
-class Guessed:
-    """How many guesses were right, of the attack and of its twin, and how many would belie the claim."""
+class GuessingResult:
+    """How many guesses were right, of the attack and of its twin, and how many would refute the claim."""
 
     promise: Promise
-    people: int
+    n_users: int
     guesses: int
     needed: int
     right: int
@@ -128,8 +130,8 @@ class Guessed:
 
     @property
     def epsilon(self) -> float:
-        """Promises of this kind with a smaller epsilon, at the statement's delta, are belied."""
-        shown = epsilon_of_guesses(self.right, self.guesses, self.people, self.delta)
+        """Promises of this kind with a smaller epsilon, at the statement's delta, are refuted."""
+        shown = epsilon_of_guesses(self.right, self.guesses, self.n_users, self.delta)
         return self.promise.at_own_delta(shown, self.delta)
 
     @property
@@ -137,7 +139,7 @@ class Guessed:
         return {
             "epsilon_claimed": self.promise.statement.epsilon,
             "epsilon_at_least": self.epsilon,
-            "canaries": float(self.people),
+            "canaries": float(self.n_users),
             "guesses": float(self.guesses),
             "correct": float(self.right),
             "correct_without_privacy": float(self.right_of_twin),
@@ -147,30 +149,32 @@ class Guessed:
         """Failed if too many guesses are right; inconclusive if there could not have been enough."""
         claim = self.promise.statement
         found = (
-            f"of {self.guesses:,} guesses about {self.people:,} of them {self.right:,} are right, and "
+            f"of {self.guesses:,} guesses about {self.n_users:,} of them {self.right:,} are right, and "
             f"{self.right_of_twin:,} without privacy (epsilon {NO_PRIVACY:g}); epsilon is at least {self.epsilon:.3g}, "
             f"claimed is {up(claim.epsilon)} at delta {up(claim.delta)}"
         )
         if self.right >= self.needed:
-            return Check(question, "failed", f"{found}: {self.needed:,} right guesses already belie it")
+            return Check(question, "failed", f"{found}: {self.needed:,} right guesses already refute it")
         if self.needed > self.guesses:
-            more = _people_needed(self.promise, 2 * self.people)
-            return Check(question, "inconclusive", f"{found}: not even right guesses alone could belie it; {more}")
+            more = _n_users_needed(self.promise, 2 * self.n_users)
+            return Check(question, "inconclusive", f"{found}: not even all guesses right could refute it; {more}")
         if self.right_of_twin < self.needed and claim.epsilon > 0:  # or there is no privacy to do without
             weak = "this attack has no such success without privacy; level 3 attacks harder"
-            return Check(question, "inconclusive", f"{found}: {self.needed:,} right guesses would belie it, and {weak}")
-        return Check(question, "passed", f"{found}, and {self.needed:,} right guesses would belie it")
+            return Check(
+                question, "inconclusive", f"{found}: {self.needed:,} right guesses would refute it, and {weak}"
+            )
+        return Check(question, "passed", f"{found}, and {self.needed:,} right guesses would refute it")
 
 
-def _guessed(attack: Attack, twin: Attack) -> Guessed:
+def _guess(attack: AttackScores, twin: AttackScores) -> GuessingResult:
     """Who is guessed to have taken part, and who not, is settled by the scores; how many, by the claim alone."""
-    people, promise = len(attack.is_in), attack.promise
-    delta = _delta_of_game(promise.statement.delta, people)
+    users, promise = len(attack.is_in), attack.promise
+    delta = _delta_of_game(promise.statement.delta, users)
     claimed = promise.epsilon_at(delta)
-    guesses = _number_of_guesses(people, claimed, delta)
-    needed = guesses_needed(people, guesses, claimed, delta)
-    right, of_twin = (right_guesses(game.scores, game.is_in, guesses // 2) for game in (attack, twin))
-    return Guessed(promise, people, guesses, needed, right, of_twin, delta)
+    guesses = _number_of_guesses(users, claimed, delta)
+    needed = guesses_needed(users, guesses, claimed, delta)
+    right, of_twin = (count_correct_guesses(game.scores, game.is_in, guesses // 2) for game in (attack, twin))
+    return GuessingResult(promise, users, guesses, needed, right, of_twin, delta)
 
 
 def _delta_of_game(delta: float, canaries: int) -> float:
@@ -179,7 +183,7 @@ def _delta_of_game(delta: float, canaries: int) -> float:
 
 
 def _number_of_guesses(canaries: int, epsilon: float, delta: float) -> int:
-    """The fewer guesses the surer they are, but they must be able to belie the claim with one in twenty wrong.
+    """The fewer guesses the surer they are, but they must be able to refute the claim with one in twenty wrong.
 
     It depends on what is claimed and on nothing that was observed.
     """
@@ -190,39 +194,41 @@ def _number_of_guesses(canaries: int, epsilon: float, delta: float) -> int:
     return 2 * (canaries // 2)
 
 
-def _people_needed(promise: Promise, at_least: int) -> str:
-    """How many canaries could belie the claim if all guesses were right, doubled until they do."""
+def _n_users_needed(promise: Promise, at_least: int) -> str:
+    """How many canaries could refute the claim if all guesses were right, doubled until they do."""
     number = at_least
     while number <= MOST_CANARIES:
         delta = _delta_of_game(promise.statement.delta, number)
         if chance_of_guesses(number, number, number, promise.epsilon_at(delta), delta) <= 1 - CONFIDENCE:
-            return f"{number:,} canaries or people could"
+            return f"{number:,} canaries or users could"
         number *= 2
     return f"nor could those about {MOST_CANARIES:,}"
 
 
-def _people_games(estimator: PrivateEstimator, implicit: bool, people: int, seed: int) -> tuple[Attack, Attack]:
-    """Scores of people like any others: how much better the model fits them than one trained on yet others."""
-    n_others = round(OTHERS_SHARE * people)
-    everybody = movielens_like(n_others + people, ITEMS_PER_PERSON * people, RATINGS_OF_A_PERSON, seed=seed).to_csr()
+def _ordinary_user_games(
+    estimator: PrivateEstimator, implicit: bool, users: int, seed: int
+) -> tuple[AttackScores, AttackScores]:
+    """Scores of ordinary users: how much better the model fits them than one trained on yet others."""
+    n_others = round(OTHERS_SHARE * users)
+    everybody = movielens_like(n_others + users, ITEMS_PER_USER * users, RATINGS_OF_A_USER, seed=seed).to_csr()
     others, suspects = everybody[:n_others], everybody[n_others:]
-    is_in = coins(people)
-    data, known = rated(suspects[is_in], implicit), rated(suspects, implicit)
+    is_in = toss_coins(users)
+    data, known = to_ratings(suspects[is_in], implicit), to_ratings(suspects, implicit)
     twin = without_privacy(estimator)
-    usual = fit_to_each(trained(twin, rated(others, implicit)), known)
+    usual = membership_scores(train(twin, to_ratings(others, implicit)), known)
 
-    def game(method: PrivateEstimator) -> Attack:
-        model = trained(method, data)
+    def game(method: PrivateEstimator) -> AttackScores:
+        model = train(method, data)
         assert model.privacy is not None
-        return Attack(Promise(model.privacy), fit_to_each(model, known) - usual, is_in)
+        return AttackScores(Promise(model.privacy), membership_scores(model, known) - usual, is_in)
 
     return game(estimator), game(twin)
 
 
-def _recognised(attack: Attack, twin: Attack) -> tuple[dict[str, float], tuple[Curve, ...]]:
+def _curves_and_facts(attack: AttackScores, twin: AttackScores) -> tuple[dict[str, float], tuple[Curve, ...]]:
     """Members recognised against false alarms, as curves, and what they come to. They are for the eye.
 
-    People of one training are not independent of each other, so that a curve above the limit is not a proof.
+    Users of one training are not independent of each other, so that a curve above the limit is not a proof.
     """
     limit = attack.promise.limit
     ours, reference = _curve(attack, "attack", "at the stated epsilon"), _curve(twin, "reference", "without privacy")
@@ -239,12 +245,12 @@ def _recognised(attack: Attack, twin: Attack) -> tuple[dict[str, float], tuple[C
     return facts, (allowed, ours, reference)
 
 
-def _area(attack: Attack) -> float:
+def _area(attack: AttackScores) -> float:
     """Share of the pairs of a member and another in which the member has the higher score; half of them for ties."""
     inside, outside = attack.scores[attack.is_in], attack.scores[~attack.is_in]
     return float(np.mean((inside[:, None] > outside) + 0.5 * (inside[:, None] == outside)))
 
 
-def _curve(attack: Attack, kind: Literal["attack", "reference"], name: str) -> Curve:
+def _curve(attack: AttackScores, kind: Literal["attack", "reference"], name: str) -> Curve:
     members, others = roc(attack.scores, attack.is_in)
     return Curve(name, kind, tuple((others / others[-1]).tolist()), tuple((members / members[-1]).tolist()))

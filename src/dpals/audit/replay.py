@@ -1,4 +1,4 @@
-"""Level 1: the method on neighbouring data sets, with recorded releases, in exact integers."""
+"""Level 1: the method on neighbouring data sets, with replayed releases, compared in exact integers."""
 
 import copy
 from collections.abc import Iterable, Iterator
@@ -7,30 +7,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpals.audit import neighbours
-from dpals.audit.books import disagreements, forgotten, untrue_conversions
-from dpals.audit.data import Rows, few_people, fitting, odd_people
-from dpals.audit.drills import beyond_bounds, breaches
-from dpals.audit.ledger_drills import ledger_breaches
-from dpals.audit.neighbours import differences, used
-from dpals.audit.recording import Passage, Run, TrainingFailed, checked_subject, recorded
+from dpals.audit.accounting_checks import accounting_errors, adaptive_cost_errors, composition_errors
+from dpals.audit.checkpoint_contents import checkpoint_leaks
+from dpals.audit.neighbours import differences, share_of_bound
+from dpals.audit.recorded_run import RecordedRelease, RecordedRun, TrainingFailed, checked_subject, record_run
 from dpals.audit.report import Check, Level
-from dpals.audit.resume_drills import resume_breaches, written_about
-from dpals.audit.search_replay import search_leaks, telling_seed
-from dpals.audit.serving import mixed_up
-from dpals.audit.way_in import Findings, neighbours_read, neighbours_trained
+from dpals.audit.search_replay import search_leaks, seed_with_several_tries
+from dpals.audit.serving import serving_differences
+from dpals.audit.simulated_data import Rows, four_users, odd_users, smallest_catalogue
 from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.private_search import PrivateSearch
 
 _SEED = 1
-_MUCH = 50.0
-_LOUDER = 10.0
-_CROWDS = (  # people, items, the share of them that the most active people have, and threads
-    (30_001, 60, 0.1, 1),  # so many people that there are several blocks, and settings for large data matter
-    (61, 500, 1.0, 2),  # so many items that settings for large catalogues matter
+_LARGE_EPSILON = 50.0
+_AMPLIFICATION = 10.0
+_LARGE_DATA = (  # users, items, the share of them that the most active users rate, and threads
+    (30_001, 60, 0.1, 1),  # enough users for several blocks and for settings that depend on size
+    (61, 500, 1.0, 2),  # enough items for settings that depend on the size of the catalogue
 )
-_DELTAS = (0.29, 0.03)  # between one, or a tenth, over four people and over three
+_DELTAS = (0.29, 0.03)  # between one over four and one over three users, and a tenth of that
 _SHOWN = 3
-_READ_FOR_EACH = 50  # pairs of files to read for each of the people
 _QUESTIONS = {
     neighbours.BOUND: "no user moves a release by more than its bound",
     neighbours.RECORD: "number, shape, bound, noise and cost of releases do not depend on who is there",
@@ -40,11 +36,11 @@ _QUESTIONS = {
 }
 
 
-def audit_replay(estimator: PrivateEstimator, implicit: bool = False, people: int = 40) -> Level:
-    """Compare runs on neighbouring data sets that are given the same releases, and the books with both.
+def audit_replay(estimator: PrivateEstimator, implicit: bool = False, n_users: int = 40) -> Level:
+    """Compare runs on neighbouring data sets that see the same releases, and the accounts of both.
 
-    Formal guarantee: none; it can show a broken promise, on the data that it tries, and not prove one that holds. What
-    is compared is compared in integers and to the last bit, so there are no false alarms.
+    Formal guarantee: none. It can show a broken promise on the data that it tries; it cannot prove one that holds.
+    Comparisons are in integers and to the last bit, so there are no false alarms.
 
     Parameters
     ----------
@@ -52,56 +48,67 @@ def audit_replay(estimator: PrivateEstimator, implicit: bool = False, people: in
         A private method with its settings. It is not changed: copies of it are trained.
     implicit
         Whether to give it implicit feedback instead of ratings.
-    people
-        How many people there are. Each is removed in turn.
+    n_users
+        How many users there are. Each is removed in turn.
 
     Examples
     --------
     >>> import dpals
-    >>> audit_replay(dpals.GlobalMean(epsilon=1.0), people=5).verdict
+    >>> audit_replay(dpals.GlobalMean(epsilon=1.0), n_users=5).verdict
     'passed'
     """
     estimator = checked_subject(estimator)
-    n_items = fitting(estimator, lambda size: few_people(size, implicit).ratings())
-    rows, few = odd_people(people, n_items, implicit), few_people(n_items, implicit)
-    runs = _with_everyone(estimator, rows)
+    n_items = smallest_catalogue(estimator, lambda size: four_users(size, implicit).ratings())
+    rows, few = odd_users(n_users, n_items, implicit), four_users(n_items, implicit)
+    runs = _runs_with_everyone(estimator, rows)
     checks, facts = _neighbour_checks(estimator, runs, rows, few)
     checks += [
-        _crowd_check(runs.richer, n_items, implicit),
-        *_book_checks(estimator, runs, rows),
-        *_drill_checks(runs),
-        _check("what a user is served depends on nobody else", mixed_up(runs.loud.model, rows), "alone and together"),
-        *_way_in_checks(runs, n_items, implicit, people),
+        _large_data_check(runs.richer, n_items, implicit),
+        *_accounting_checks(estimator, runs, rows),
+        _check("what a user is served depends on nobody else", serving_differences(runs.loud.model, rows), "all users"),
     ]
     if isinstance(estimator, PrivateSearch):
         leaks = search_leaks(estimator, rows, runs.rich.estimator.insecure_seed)
         checks.append(_check("a search gives away nothing but its best try", leaks, "with and without other tries"))
     else:
+        several, checkpoint = composition_errors(estimator, few.ratings()), checkpoint_leaks(estimator, few)
         checks += [
-            _check("runs on the same data add up", forgotten(estimator, few.ratings()), "three runs in one ledger"),
-            _check("a checkpoint has nothing but releases", written_about(estimator, few), "with and without a user"),
+            _check("runs on the same data add up", several, "three runs in one ledger"),
+            _check("a checkpoint has nothing but releases", checkpoint, "with and without a user"),
         ]
     return Level(1, "replay", tuple(checks), facts)
 
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
-    """Trainings on everyone: as it is; of the method with much more budget; and with louder releases as well."""
+    """Runs on everyone: of the method as it is; with far more budget; and, besides, with amplified releases."""
 
-    usual: Run
+    usual: RecordedRun
     richer: PrivateEstimator
-    rich: Run
-    loud: Run
+    rich: RecordedRun
+    loud: RecordedRun
 
 
-def _with_everyone(estimator: PrivateEstimator, rows: Rows) -> _Runs:
+def _runs_with_everyone(estimator: PrivateEstimator, rows: Rows) -> _Runs:
     ratings, richer = rows.ratings(), _with_more_budget(estimator)
     seed, usual_seed = _SEED, None
     if isinstance(estimator, PrivateSearch):  # without a seed, neighbours would make other tries
-        seed = usual_seed = telling_seed(estimator, ratings)
-    rich = recorded(richer, ratings, insecure_seed=seed)
-    loud = recorded(richer, ratings, _louder(rich.passages), insecure_seed=seed)
-    return _Runs(recorded(estimator, ratings, insecure_seed=usual_seed), richer, rich, loud)
+        seed = usual_seed = seed_with_several_tries(estimator, ratings)
+    rich = record_run(richer, ratings, insecure_seed=seed)
+    loud = record_run(richer, ratings, _amplified(rich.releases), insecure_seed=seed)
+    return _Runs(record_run(estimator, ratings, insecure_seed=usual_seed), richer, rich, loud)
+
+
+def _with_more_budget(estimator: PrivateEstimator) -> PrivateEstimator:
+    """The same method with so much budget that there is something to learn even from a few users."""
+    if estimator.get_params()["epsilon"] is None:
+        return estimator
+    return copy.deepcopy(estimator).set_params(epsilon=_LARGE_EPSILON)
+
+
+def _amplified(releases: list[RecordedRelease]) -> list[RecordedRelease]:
+    """Larger published numbers, to reach code that a few users would not: with noise, any numbers are possible."""
+    return [replace(release, published=_AMPLIFICATION * release.published) for release in releases]
 
 
 def _neighbour_checks(
@@ -111,98 +118,76 @@ def _neighbour_checks(
     found: dict[str, list[str]] = {kind: [] for kind in _QUESTIONS}
     pairs = (estimator, runs.usual), (runs.richer, runs.loud)
     largest = max(_compare_neighbours(*pair, rows, found) for pair in pairs)
-    epsilon, delta = _asked(estimator)
-    deltas = (delta,) if epsilon is None else _DELTAS  # where the noise is given, large ones leave no epsilon
-    for other in deltas:
-        method = copy.deepcopy(estimator).set_params(delta=other)
-        _compare_neighbours(method, recorded(method, few.ratings(), insecure_seed=_SEED), few, found)
+    parameters = estimator.get_params()
+    # Where the noise is given instead of epsilon, large deltas leave no epsilon.
+    deltas = _DELTAS if parameters["epsilon"] is not None else (parameters["delta"],)
+    for delta in deltas:
+        method = copy.deepcopy(estimator).set_params(delta=delta)
+        _compare_neighbours(method, record_run(method, few.ratings(), insecure_seed=_SEED), few, found)
     number = len(pairs) * len(np.unique(rows.users)) + len(deltas) * len(np.unique(few.users))
     scope = f"{number} neighbours, release by release"
     checks = [_check(question, found[kind], scope) for kind, question in _QUESTIONS.items()]
-    facts = {"releases": len(runs.usual.passages), "neighbours": number, "largest_share_of_bound": largest}
+    facts = {"releases": len(runs.usual.releases), "neighbours": number, "largest_share_of_bound": largest}
     return checks, facts
 
 
-def _crowd_check(richer: PrivateEstimator, n_items: int, implicit: bool) -> Check:
-    problems: list[str] = []
-    for people, items, busiest, threads in _CROWDS:
-        crowd = odd_people(people, max(items, n_items), implicit, seed=5, busiest=busiest)
-        problems += _of_parts(richer, crowd, threads)
-    scope = " and ".join(f"{people:,} people with {items:,} items" for people, items, _, _ in _CROWDS)
-    return _check("crowds add what their parts add", problems, scope)
-
-
-def _way_in_checks(runs: _Runs, n_items: int, implicit: bool, people: int) -> list[Check]:
-    """Rows on their way in, and what is released of them."""
-    seed, pairs = runs.rich.estimator.insecure_seed, people
-    if isinstance(runs.richer, PrivateSearch):  # which trains many times
-        pairs = people // 3
-    read = neighbours_read(_READ_FOR_EACH * people)
-    trained = neighbours_trained(runs.richer, implicit, n_items, pairs, seed)
-    return [
-        _way_in_check("nobody's rows decide how another's are read: neighbouring files, frames and matrices", read),
-        _way_in_check("releases from neighbouring files move by at most their bound", trained),
-    ]
-
-
-def _way_in_check(question: str, findings: Findings) -> Check:
-    return _check(question, findings.problems, findings.scope)
-
-
-def _book_checks(estimator: PrivateEstimator, runs: _Runs, rows: Rows) -> list[Check]:
-    """Releases, ledger and statement."""
-    problems = disagreements(recorded(estimator, rows.ratings()), *_asked(estimator))
-    return [
-        _check("releases, ledger and statement agree", problems, f"epsilon {_asked(estimator)[0]}"),
-        _check("costs that depend on releases are promised as a whole", _of_adaptive(runs), "other releases"),
-        _check("epsilon, delta and mu are converted safely", untrue_conversions(), "60 digits"),
-    ]
-
-
-def _drill_checks(runs: _Runs) -> list[Check]:
-    """The mechanism, the ledger and checkpoints under the worst callers and luck."""
-    passages = [*runs.usual.passages, *runs.loud.passages]
-    return [
-        _check("the mechanism scales everyone to the bound", beyond_bounds(passages), "every kind of release"),
-        _check("the mechanism refuses what it must", breaches(), "double users, items, rows and spends"),
-        _check("the ledger forgets nothing", ledger_breaches(), "small budgets, two at once, changed files"),
-        _check("what is kept to resume is what is published", resume_breaches(), "crashes, lost and copied numbers"),
-    ]
-
-
-def _asked(estimator: PrivateEstimator) -> tuple[float | None, float]:
-    """The epsilon and delta that the method was told to keep to."""
-    parameters = estimator.get_params()
-    return parameters["epsilon"], parameters["delta"]
-
-
-def _with_more_budget(estimator: PrivateEstimator) -> PrivateEstimator:
-    """The same method with so much budget that there is something to learn even from a few people."""
-    if _asked(estimator)[0] is None:
-        return estimator
-    return copy.deepcopy(estimator).set_params(epsilon=_MUCH)
-
-
-def _louder(passages: list[Passage]) -> list[Passage]:
-    """Larger numbers, as if there were far more to learn: with noise, any numbers may be published.
-
-    So code is used that a few people would never reach.
-    """
-    return [replace(passage, published=_LOUDER * passage.published) for passage in passages]
-
-
-def _compare_neighbours(estimator: PrivateEstimator, whole: Run, rows: Rows, found: dict[str, list[str]]) -> float:
-    """Write down what differs when a user is removed, each in turn. Returns the largest share of a bound in use."""
+def _compare_neighbours(
+    estimator: PrivateEstimator, whole: RecordedRun, rows: Rows, found: dict[str, list[str]]
+) -> float:
+    """Add to `found` what differs when a user is removed, each in turn. Returns the largest share of a bound in use."""
     largest, seed = 0.0, whole.estimator.insecure_seed
     for user in np.unique(rows.users):
-        without = recorded(estimator, rows.ratings(rows.users != user), whole.passages, insecure_seed=seed)
+        without = record_run(estimator, rows.ratings(rows.users != user), whole.releases, insecure_seed=seed)
         for difference in differences(whole, without):
             found[difference.kind].append(f"without user {user}: {difference.where}")
-        largest = max([largest, *(used(*pair) for pair in zip(whole.passages, without.passages, strict=False))])
+        pairs = zip(whole.releases, without.releases, strict=False)
+        largest = max([largest, *(share_of_bound(*pair) for pair in pairs)])
     return largest
 
 
+def _large_data_check(richer: PrivateEstimator, n_items: int, implicit: bool) -> Check:
+    """One user and all the others, of data large enough for code that small data never reaches."""
+    problems: list[str] = []
+    for n_users, items, busiest, threads in _LARGE_DATA:
+        rows = odd_users(n_users, max(items, n_items), implicit, seed=5, busiest=busiest)
+        problems += _differences_of_parts(richer, rows, threads)
+    scope = " and ".join(f"{n_users:,} users with {items:,} items" for n_users, items, _, _ in _LARGE_DATA)
+    return _check("large data sets add up to the sums of their parts", problems, scope)
+
+
+def _differences_of_parts(estimator: PrivateEstimator, rows: Rows, threads: int) -> Iterator[str]:
+    """Where the sums of all users are not those of the first and of the others, or these contribute something else.
+
+    Matrix products treat a single row most differently from many.
+    """
+    whole = record_run(estimator, rows.ratings(with_names=True), None, threads, insecure_seed=_SEED)
+    is_first = rows.users == rows.users.min()
+    one, others = (
+        record_run(estimator, rows.ratings(part, with_names=True), whole.releases, threads, insecure_seed=_SEED)
+        for part in (is_first, ~is_first)
+    )
+    for part in (one, others):
+        for difference in differences(whole, part, removed=len(np.unique(rows.users))):
+            yield f"{difference.kind}: {difference.where}"
+    for of_all, of_one, of_others in zip(whole.releases, one.releases, others.releases, strict=False):
+        if not np.array_equal(of_all.sums, of_one.sums + of_others.sums):
+            yield f"{of_all.query.purpose}: the sums of the parts are not the sums of all"
+
+
+def _accounting_checks(estimator: PrivateEstimator, runs: _Runs, rows: Rows) -> list[Check]:
+    """Releases, ledger and statement."""
+    parameters = estimator.get_params()
+    epsilon, delta = parameters["epsilon"], parameters["delta"]
+    errors = accounting_errors(record_run(estimator, rows.ratings()), epsilon, delta)
+    adaptive = adaptive_cost_errors(runs.rich, runs.loud)
+    return [
+        _check("releases, ledger and statement agree", errors, f"epsilon {epsilon}"),
+        _check("costs that depend on releases are promised as a whole", adaptive, "other releases"),
+    ]
+
+
 def _check(question: str, problems: Iterable[str], scope: str) -> Check:
+    """Passed if there are no problems; an error in training is one."""
     try:
         found = list(problems)
     except TrainingFailed as problem:
@@ -211,38 +196,3 @@ def _check(question: str, problems: Iterable[str], scope: str) -> Check:
         return Check(question, "passed", scope)
     rest = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     return Check(question, "failed", "; ".join(found[:_SHOWN]) + rest)
-
-
-def _of_parts(estimator: PrivateEstimator, crowd: Rows, threads: int) -> Iterator[str]:
-    """Where what a crowd adds is not what one of them and the others add, or they contribute something else.
-
-    A single row is what products of matrices treat in the most different way.
-    """
-    whole = recorded(estimator, crowd.ratings(with_names=True), None, threads, insecure_seed=_SEED)
-    is_first = crowd.users == crowd.users.min()
-    one, others = (
-        recorded(estimator, crowd.ratings(part, with_names=True), whole.passages, threads, insecure_seed=_SEED)
-        for part in (is_first, ~is_first)
-    )
-    for part in (one, others):
-        for difference in differences(whole, part, removed=len(np.unique(crowd.users))):
-            yield f"{difference.kind}: {difference.where}"
-    for of_all, of_one, of_others in zip(whole.passages, one.passages, others.passages, strict=False):
-        if not np.array_equal(of_all.sums, of_one.sums + of_others.sums):
-            yield f"{of_all.query.purpose}: the sums of the parts are not the sums of all"
-
-
-def _of_adaptive(runs: _Runs) -> Iterator[str]:
-    """Costs that are chosen after seeing releases tell something themselves: only their total may be promised."""
-    rich, loud = ([passage.cost for passage in run.passages] for run in (runs.rich, runs.loud))
-    if rich == loud:
-        return
-    for run in (runs.rich, runs.loud):
-        statement = run.model.privacy
-        if statement is None or (statement.mu is not None and statement.mu < run.mechanisms[0].budget.mu):
-            yield f"costs differ between runs, and the statement of one says mu {statement and statement.mu} only"
-        elif (
-            statement.mu is not None
-            and run.mechanisms[0].ledger.spent(statement.dataset) < run.mechanisms[0].budget.cost
-        ):
-            yield "costs differ between runs, and the ledger has less than the whole budget of one"

@@ -12,7 +12,7 @@ from dpals.statement.page import page
 
 Verdict = Literal["passed", "failed", "inconclusive"]
 
-LEVELS = {1: "replay", 2: "noise", 3: "canary", 4: "one run", 5: "planted bugs"}
+LEVELS = {1: "replay", 2: "noise", 3: "canary", 4: "one run"}
 
 _WIDTH, _MARGIN = 110, 14
 _INDENT = " " * (_MARGIN + 2)
@@ -48,8 +48,8 @@ class Curve:
 class Level:
     """What one level found. `facts` are numbers for tables, such as a lower bound and what was claimed.
 
-    Checks of a level are all needed, or, where `one_is_enough`, ways to the same end: then one that passes says more
-    than others that could not have found anything.
+    All checks of a level must pass. Where `one_is_enough`, they are ways to the same end: one that passes outweighs
+    others that could not have found anything.
     """
 
     number: int
@@ -113,8 +113,6 @@ class Report:
             ", ".join(str(level.number) for level in self.levels if level.verdict == verdict)
             for verdict in ("failed", "inconclusive")
         )
-        if failed == "5":
-            return "THE AUDIT CANNOT BE TRUSTED: it misses planted mistakes, see level 5."
         if failed:
             return f"THE PROMISE IS BROKEN: see level {failed}."
         if silent:
@@ -143,7 +141,7 @@ class Report:
 
     def to_html(self) -> str:
         """The report as a page of its own, with plots."""
-        from dpals.audit.pictures import picture_of
+        from dpals.audit.plots import svg_of
 
         parts = [
             f"<p>{html.escape(self.method)}, on {html.escape(self.data)}. Claimed: {html.escape(self.claim)}.</p>",
@@ -158,5 +156,5 @@ class Report:
             ]
             parts.append("</table>")
             if level.curves:
-                parts.append(f"<p>What an attacker gains:</p>{picture_of(level)}")
+                parts.append(f"<p>What an attacker gains:</p>{svg_of(level)}")
         return page("Audit of the privacy promise", "\n".join(parts))

@@ -1,21 +1,21 @@
-"""An audit from beginning to end: what is claimed, the levels that were asked for, one report."""
+"""A whole audit: what the method claims, the levels that were asked for, one report."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from dpals.audit.canary import audit_canary
-from dpals.audit.data import fitting, odd_people, takes_ratings
 from dpals.audit.noise import audit_noise
 from dpals.audit.one_run import audit_one_run
-from dpals.audit.planted_bugs import audit_planted_bugs
-from dpals.audit.recording import TrainingFailed, checked_subject, recorded
+from dpals.audit.recorded_run import TrainingFailed, checked_subject, record_run
 from dpals.audit.replay import audit_replay
 from dpals.audit.report import LEVELS, Check, Level, Report
+from dpals.audit.simulated_data import accepts_ratings, odd_users, smallest_catalogue
 from dpals.data.ratings import Ratings
+from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator
 from dpals.release.accounting import PrivacyBudgetExceeded
 
-_PEOPLE = 3000
+_USERS = 3000
 """Enough for methods that choose their rank to choose one at epsilon 1."""
 
 
@@ -30,25 +30,26 @@ def run_audit(
 ) -> Report:
     """Audit a private method, on simulated data.
 
-    ==========================================  =========================================================
-    a method that is not private                InputError
-    with insecure_seed                          InputError: it is not private
-    no ``insecure_seed``, a mechanism of its own     InputError: it cannot be audited
-    too few runs to show anything               the verdict is ``inconclusive``, never ``passed``
-    ==========================================  =========================================================
+    ============================================  =========================================================
+    a method that is not private                  InputError
+    with insecure_seed                            InputError: it is not private
+    no ``insecure_seed``, a mechanism of its own  InputError: it cannot be audited
+    another level than 1 to 4                     InputError
+    too few runs to show anything                 the verdict is ``inconclusive``, never ``passed``
+    ============================================  =========================================================
 
     Parameters
     ----------
     estimator
         The method with its settings. Copies of it are trained; it stays as it is.
     levels
-        Which ones, of 1 to 5.
+        Which ones: 1 replay, 2 noise, 3 canary, 4 one run.
     implicit
         Whether to audit with implicit feedback. By default ratings, where the method takes them.
     runs
         Pairs of releases in level 3: 100,000 by default, 5,000 if quick.
     quick
-        Less of everything: under a minute, without level 5.
+        Less of everything: under a minute.
     tell
         Called with what is being done now, in words.
 
@@ -60,14 +61,17 @@ def run_audit(
     ('passed', 'replay')
     """
     estimator = checked_subject(estimator)
+    wanted = sorted(set(levels))
+    if unknown := [number for number in wanted if number not in LEVELS]:
+        raise InputError(f"an audit has the levels 1 to {max(LEVELS)}, not {unknown[0]}")
     if implicit is None:
-        implicit = not takes_ratings(estimator)
-    n_items = fitting(estimator, lambda size: odd_people(_PEOPLE, size, implicit).ratings())
-    ratings = odd_people(_PEOPLE, n_items, implicit).ratings()
+        implicit = not accepts_ratings(estimator)
+    n_items = smallest_catalogue(estimator, lambda size: odd_users(_USERS, size, implicit).ratings())
+    ratings = odd_users(_USERS, n_items, implicit).ratings()
     found = []
-    for number in sorted(set(levels)):
+    for number in wanted:
         tell(f"Level {number}, {LEVELS[number]}")
-        found.append(_level(number, estimator, ratings, implicit, runs, quick, tell))
+        found.append(_level(number, estimator, ratings, implicit, runs, quick))
     epsilon, delta, mu = _claim(estimator, ratings)
     data = "simulated implicit feedback" if implicit else "simulated ratings"
     return Report(_described(estimator), data, epsilon, delta, mu, tuple(found))
@@ -80,19 +84,16 @@ def _level(
     implicit: bool,
     runs: int | None,
     quick: bool,
-    tell: Callable[[str], object],
 ) -> Level:
     """One level with as much effort as was asked for."""
     try:
         if number == 1:
-            return audit_replay(estimator, implicit, people=12 if quick else 40)
+            return audit_replay(estimator, implicit, n_users=12 if quick else 40)
         if number == 2:
             return audit_noise(estimator, ratings, samples=20_000 if quick else 200_000)
         if number == 3:
             return audit_canary(estimator, ratings, runs=runs or (5_000 if quick else 100_000))
-        if number == 4:
-            return audit_one_run(estimator, implicit, canaries=500 if quick else 2_000)
-        return audit_planted_bugs(quick, tell=tell)
+        return audit_one_run(estimator, implicit, canaries=500 if quick else 2_000)
     except (TrainingFailed, PrivacyBudgetExceeded) as problem:
         return Level(number, LEVELS[number], (Check("the method can be trained", "failed", str(problem)),))
 
@@ -100,7 +101,7 @@ def _level(
 def _claim(estimator: PrivateEstimator, ratings: Ratings) -> tuple[float, float, float | None]:
     """Epsilon, delta and mu of the method's own statement, or what it was asked for where it makes none."""
     try:
-        statement = recorded(estimator, ratings).model.privacy
+        statement = record_run(estimator, ratings).model.privacy
     except TrainingFailed:
         statement = None
     if statement is None:
@@ -110,7 +111,7 @@ def _claim(estimator: PrivateEstimator, ratings: Ratings) -> tuple[float, float,
 
 
 def _described(estimator: Any) -> str:
-    """The method as one would write it, without arguments that are as they are anyway."""
+    """The method as one would write it in Python, without arguments at their defaults."""
     try:
         usual = type(estimator)().get_params()
     except TypeError:  # some arguments must be given

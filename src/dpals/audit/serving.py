@@ -1,4 +1,4 @@
-"""What one person is served may depend on the published model and that person's own history, and on nobody else's."""
+"""What a user is served may depend on the published model and that user's own history, and on nobody else's."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,26 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.audit.data import Rows
+from dpals.audit.simulated_data import Rows
 from dpals.data.ratings import Ratings
 from dpals.model.factor_model import FactorModel
 
-_LISTED = 5
+_LIST_LENGTH = 5
 
 
-def mixed_up(model: FactorModel, rows: Rows) -> Iterator[str]:
-    """Kinds of results that are others for someone served together with everybody than for the same person alone.
+def serving_differences(model: FactorModel, rows: Rows) -> Iterator[str]:
+    """Kinds of results that differ between a user served alone and the same user served together with all others.
 
-    Among them is somebody without ratings.
+    One of the users has no ratings.
     """
-    everybody = _with_newcomer(rows.ratings())
+    everyone = _with_newcomer(rows.ratings())
     if model.rating_range is None:
-        everybody = replace(everybody, values=None, rating_range=None)
-    together = _served(model, everybody)
+        everyone = replace(everyone, values=None, rating_range=None)
+    together = _served(model, everyone)
     wrong = {
         name
-        for user in range(everybody.n_users)
-        for name, alone in _served(model, everybody.take_users(slice(user, user + 1))).items()
+        for user in range(everyone.n_users)
+        for name, alone in _served(model, everyone.take_users(slice(user, user + 1))).items()
         if alone[0].tobytes() != together[name][user].tobytes()
     }
     yield from (f"{name} of a user depends on who else is in the history" for name in sorted(wrong))
@@ -34,7 +34,7 @@ def mixed_up(model: FactorModel, rows: Rows) -> Iterator[str]:
 
 def _served(model: FactorModel, history: Ratings) -> dict[str, NDArray[Any]]:
     """Everything that users get, with a row for each of them."""
-    listed, scores = model.recommend(history, k=_LISTED)
+    listed, scores = model.recommend(history, k=_LIST_LENGTH)
     users, items = np.repeat(history.users, history.n_items), np.tile(history.items, history.n_users)
     predicted = model.predict(history, users, items)
     return {

@@ -33,8 +33,8 @@ _SEARCH = "search"
     "--level",
     "levels",
     multiple=True,
-    type=click.IntRange(1, 5),
-    help="1 replay, 2 noise, 3 canary, 4 one run, 5 planted bugs; repeatable. By default 1 to 4.",
+    type=click.IntRange(1, 4),
+    help="1 replay, 2 noise, 3 canary, 4 one run; repeatable. By default all of them.",
 )
 @click.option("--runs", type=click.IntRange(1), help="Pairs of releases in level 3: 100,000, or 5,000 with --quick.")
 @click.option("--quick", is_flag=True, help="Try less of everything; takes less than a minute.")
@@ -64,17 +64,15 @@ def command(
     dpals audit model --quick
     dpals audit --method dpals --epsilon 1 --set rank=8 -o audit.html
     dpals audit --method pooled --epsilon 1 --level 3 --runs 100000
-    dpals audit --level 5
 
-    Each level gives evidence of another kind: exact comparison of neighbouring data sets; tests of the noise; a user
-    who reaches every bound; attacks on the published model; mistakes planted in a copy of this library, to see that
-    the others would notice. Your own data is not touched, and no privacy is spent.
+    Each level gives evidence of another kind: exact comparison of neighbouring data sets; tests of the noise; canaries,
+    users who reach every bound; attacks on the published model. Your own data is not touched, and no privacy is spent.
 
     Exit codes: 0 the promise held, 1 it is broken or too little was tried to say so, 2 the command was wrong.
     """
     if output is not None and output.suffix != ".html":
         raise click.BadParameter(f"{output.name!r} must end in .html", param_hint="-o")
-    estimator, of_choices = _subject(levels, model, method, epsilon, delta, settings)
+    estimator, is_implicit = _subject(model, method, epsilon, delta, settings)
     from dpals.audit.run import run_audit
 
     console = messages(quiet)
@@ -82,7 +80,7 @@ def command(
         report = run_audit(
             estimator,
             levels=levels or (1, 2, 3, 4),
-            implicit=True if implicit else of_choices,
+            implicit=True if implicit else is_implicit,
             runs=runs,
             quick=quick,
             tell=tell,
@@ -98,25 +96,22 @@ def command(
 
 
 def _subject(
-    levels: tuple[int, ...],
     model: Path | None,
     method: str | None,
     epsilon: float | None,
     delta: float,
     settings: tuple[str, ...],
 ) -> "tuple[PrivateEstimator, bool | None]":
-    """What to audit, the method of a model or one that is described by options; and whether on implicit feedback."""
-    from dpals.audit.recording import checked_subject
+    """What to audit, the method of a model or one that options describe; and whether on implicit feedback."""
+    from dpals.audit.recorded_run import checked_subject
 
-    if levels == (5,) and model is None and method is None:
-        method, epsilon = "pooled", 1.0  # this level is about the audit itself
     if (model is None) == (method is None):
         raise click.UsageError("say what to audit: either the folder of a MODEL, or --method NAME and --epsilon E")
     if model is not None:
         if epsilon is not None or settings:
             raise click.UsageError("a model has its own settings: leave out --epsilon and --set")
-        estimator, of_choices = _of_model(model)
-        return checked_subject(estimator), of_choices
+        estimator, is_implicit = _of_model(model)
+        return checked_subject(estimator), is_implicit
     assert method is not None
     if method in NOT_PRIVATE:
         raise click.UsageError(f"{method} is not private: it promises nothing that could be audited")

@@ -19,7 +19,7 @@ from dpals.system.files import OWNER_ONLY, lock, remove_drafts, write_whole
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
-_RUN, _LOCK = "run.json", "lock"
+RUN_FILE, _LOCK = "run.json", "lock"
 _DRAFTED = r"run\.json|release-\d+\.safetensors"
 
 
@@ -113,7 +113,7 @@ class Checkpoint:
     def _opened(self, training: dict[str, str]) -> str:
         """Name of the run that is stored here, or of a new one."""
         try:
-            facts = json.loads((self.folder / _RUN).read_bytes())
+            facts = json.loads((self.folder / RUN_FILE).read_bytes())
             run, started, earlier = str(facts["run"]), str(facts["started"]), dict(facts["training"])
             if facts["format"] != FORMAT:
                 raise ValueError(f"its format is not {FORMAT}")
@@ -122,7 +122,7 @@ class Checkpoint:
                 path.unlink()
             run, started = uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds")
             facts = {"format": FORMAT, "run": run, "started": started, "training": training}
-            write_whole(self.folder / _RUN, json.dumps(facts, indent=1).encode(), OWNER_ONLY)
+            write_whole(self.folder / RUN_FILE, json.dumps(facts, indent=1).encode(), OWNER_ONLY)
             return run
         except (KeyError, TypeError, ValueError) as problem:
             raise InputError(f"{self.folder} is no checkpoint of this version of dpals: {problem}") from problem
@@ -146,7 +146,7 @@ class Checkpoint:
 def run_in(folder: Path) -> str:
     """Name of the run that is stored in a folder, "" if there is none."""
     try:
-        return str(json.loads((folder / _RUN).read_bytes())["run"])
+        return str(json.loads((folder / RUN_FILE).read_bytes())["run"])
     except (OSError, KeyError, TypeError, ValueError):
         return ""
 
@@ -158,7 +158,7 @@ def remove_checkpoint(folder: Path, run: str = "") -> None:
     with _locked(folder):
         if run and run_in(folder) != run:
             return
-        (folder / _RUN).unlink(missing_ok=True)  # first: without it the rest means nothing
+        (folder / RUN_FILE).unlink(missing_ok=True)  # first: without it the rest means nothing
         remove_drafts(folder, _DRAFTED)
         for path in [*folder.glob(_file_name("*")), folder / _LOCK]:
             path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Hyper-parameters chosen under privacy: the best of a secret number of random candidates."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -18,7 +18,7 @@ from dpals.model.factor_model import FactorModel
 from dpals.private.scoring import LARGEST_GAIN, score_contribution
 from dpals.release.accounting import Budget, Release, cost_of, mu_of
 from dpals.release.contribution import Query
-from dpals.release.selection import DISTRIBUTIONS, Selection, best_of, tries_of
+from dpals.release.selection import DISTRIBUTIONS, Selection, Tries, best_of, tries_of
 from dpals.release.selection import epsilon as epsilon_of_selection
 from dpals.release.selection import mu as mu_of_a_try
 from dpals.statement.record import Statement, dataset_totals
@@ -132,7 +132,7 @@ class PrivateSearch(PrivateEstimator, Grid):
         promised = min(self.epsilon, epsilon_of_selection(mu, self.delta, tries))  # both are true
         books = self._entered(ledger or Ledger(), dataset, promised)
         with limited_threads(request.options.threads):
-            best = best_of(tries, len(candidates), attempt, self.insecure_seed)
+            best = self.choose(tries, len(candidates), attempt)
         self.best_params_, model, releases = best or (None, _without_data(ratings), ())
         statement = Statement(
             epsilon=promised,
@@ -146,6 +146,12 @@ class PrivateSearch(PrivateEstimator, Grid):
             **dataset_totals(books, dataset, self.delta),
         )
         return model.with_privacy(statement)
+
+    def choose(
+        self, tries: Tries, n_candidates: int, attempt: Callable[[int, int | None], tuple[float, Try]]
+    ) -> Try | None:
+        """The best of a secret number of tries. Audits replace it to watch them."""
+        return best_of(tries, n_candidates, attempt, self.insecure_seed)
 
     def _entered(self, ledger: Ledger, dataset: str, promised: float) -> Ledger:
         """The ledger, with an entry for the search as a whole."""

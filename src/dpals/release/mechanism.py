@@ -180,7 +180,7 @@ class Mechanism:
         self, query: Query, grid: Grid, record: Release, contributions: Iterable[Contribution], receipt: str = ""
     ) -> NDArray[np.int64]:
         """The exact sums, with noise that is paid for before it is drawn."""
-        sums = self._exact_sums(query, grid, contributions)
+        sums = self.exact_sums(query, grid, contributions)
         stream = self._pay(record, receipt)
         sums += rounded_gaussian(stream, len(sums), record.variance, query.coordinate_weights)
         return sums
@@ -211,7 +211,8 @@ class Mechanism:
             raise
         return table
 
-    def _exact_sums(self, query: Query, grid: Grid, contributions: Iterable[Contribution]) -> NDArray[np.int64]:
+    def exact_sums(self, query: Query, grid: Grid, contributions: Iterable[Contribution]) -> NDArray[np.int64]:
+        """What users add up to, before noise: never published. Audits override it to record it."""
         sums = empty_sums(query)
         seen: list[tuple[int, int]] = []
         for contribution in contributions:

@@ -84,5 +84,3 @@ def _add_vectors(sums: NDArray[np.int64], contribution: ClippedContribution, thr
     slabs = max(threads, -(-pattern.n_users // SLAB_USERS))
     for part in map_ranges(slab, balanced_ranges(pattern.indptr, slabs, longest=SLAB_USERS), threads):
         sums += part.astype(np.int64)
-
-
