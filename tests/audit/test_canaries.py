@@ -36,7 +36,7 @@ def test_what_canaries_add_is_known_and_at_the_bound(query, wide):
     record = mechanism.releases[0]
     canaries = canaries_for(SimpleNamespace(query=query, record=record), 256, wide)
     asked = replace(query, n_items=canaries.rows)
-    grid = Grid.of(asked, record.bound.bit_length() - 1)
+    grid = Grid.of(asked, record.sensitivity.bit_length() - 1)
     sums = empty_sums(asked)
     add_exactly(sums, quantize_and_clip(canaries.contribution, asked, grid), asked)
     projections = canaries.projections(sums.astype(float))
@@ -44,7 +44,7 @@ def test_what_canaries_add_is_known_and_at_the_bound(query, wide):
     assert here.sum() == 128
     assert (projections[~here] == 0).all(), "who is absent adds nothing to anyone's numbers"
     norms = np.sqrt(canaries.squares)
-    assert (norms <= record.bound * (1 + 1e-7)).all()
-    assert (norms > 0.995 * record.bound).mean() > 0.95
+    assert (norms <= record.sensitivity * (1 + 1e-7)).all()
+    assert (norms > 0.995 * record.sensitivity).mean() > 0.95
     assert projections[here] / norms[here] == pytest.approx(norms[here], rel=0.01)
     assert (projections[here] == canaries.squares[here]).mean() > 0.1, "many are there to the last step"

@@ -56,7 +56,7 @@ def loud_users(query, grid):
     coefficients[0], coefficients[1], coefficients[2] = 0.0, 1e300, -1e300
     # Just above the bound by one step, where rounding to a float would hide it, or by the weight of a coordinate.
     coefficients[3:8], vectors[3:8] = 0.0, 0.0
-    coefficients[3:8, 0] = (grid.bound + 0.5) * grid.coefficient_step
+    coefficients[3:8, 0] = (grid.sensitivity + 0.5) * grid.coefficient_step
     coefficients[4, -1] = coefficients[6, -1] = 1.5 * grid.coefficient_step
     vectors[3:7, 0] = 1.5 * grid.vector_step
     vectors[5:8, -1] += 1.5 * grid.vector_step
@@ -101,17 +101,17 @@ def test_loud_users_are_scaled_to_the_bound_of_any_query(query):
 def test_loud_users_are_scaled_to_the_bound_of_every_release_of_a_method(method, implicit):
     run = record_run(method, odd_users(12, 40, implicit).ratings(), insecure_seed=1)
     kinds = {
-        (release.query.form, release.query.dimension, release.query.weights, release.record.bound): release
+        (release.query.form, release.query.dimension, release.query.weights, release.record.sensitivity): release
         for release in run.releases
     }
     assert kinds
     for release in kinds.values():
         query = replace(release.query, n_items=min(release.query.n_items, MOST_ITEMS))
         record = release.record
-        assert record.variance * release.cost >= record.bound**2 << COST_BITS, "the noise that the cost asks for"
+        assert record.variance * release.cost >= record.sensitivity**2 << COST_BITS, "the noise that the cost asks for"
         grid = Grid.of(query, round(math.log2(query.sensitivity / record.step)) if query.sensitivity else 0)
-        assert grid.bound == record.bound, "the recorded bound is the enforced one"
-        check_bound(query, grid, record.bound)
+        assert grid.sensitivity == record.sensitivity, "the recorded bound is the enforced one"
+        check_bound(query, grid, record.sensitivity)
 
 
 def counts(n_users=2, first_user=0):
