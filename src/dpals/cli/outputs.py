@@ -1,14 +1,10 @@
 """Files and folders that commands write: checked before any work, and written whole or not at all."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from dpals.system.terminal import echo
-
-if TYPE_CHECKING:
-    from dpals.data.ratings import Ratings
 
 TABLES = (".csv", ".parquet")
 
@@ -62,31 +58,3 @@ def text_to(output: Path | None, text: str) -> None:
     from dpals.system.files import write_whole
 
     write_whole(output, f"{text}\n".encode())
-
-
-def write_ratings(ratings: "Ratings", path: Path, mode: int = 0o666) -> None:
-    """Write the columns user, item and, unless it is implicit feedback, rating to a .csv or .parquet file."""
-    import polars as pl
-
-    from dpals.data.ids import to_series
-    from dpals.system.files import draft
-
-    if path.suffix == ".csv":
-        _check_ids_survive(ratings)
-    columns = {
-        "user": to_series(ratings.users)[ratings.rows],
-        "item": to_series(ratings.items)[ratings.indices],
-    }
-    frame = pl.DataFrame(columns if ratings.values is None else {**columns, "rating": ratings.values})
-    with draft(path, mode) as place:
-        frame.write_csv(place) if path.suffix == ".csv" else frame.write_parquet(place)
-
-
-def _check_ids_survive(ratings: "Ratings") -> None:
-    """Raise if an id would change on the way through a text file."""
-    from dpals.data.ids import BLANKS, is_text
-    from dpals.errors import InputError
-
-    for ids in (ratings.users, ratings.items):
-        if is_text(ids) and (lost := [text for text in ids.tolist() if text != text.strip(BLANKS)]):
-            raise InputError(f"the id {lost[0]!r} has blanks around it, which CSV would lose: write a .parquet file")

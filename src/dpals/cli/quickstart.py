@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpals.cli.common import delta_option, folder_option, json_option, messages, print_json, quiet_option
-from dpals.cli.outputs import write_ratings
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     All data is simulated, and the run takes about a minute. The output folder gets the ratings, a private model, a plot
     of accuracy against privacy, the privacy statement, and the commands that do the same with a file of your own.
     """
+    from dpals.data.write import write_ratings
     from dpals.release.accounting import Budget
     from dpals.statement.rounding import spent
     from dpals.system.files import write_whole

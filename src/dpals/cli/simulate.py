@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from dpals.cli.common import FILE, json_option, print_json, quiet_option
-from dpals.cli.outputs import TABLES, check_ending, writable, write_ratings
+from dpals.cli.outputs import TABLES, check_ending, writable
 from dpals.system.terminal import echo
 
 
@@ -37,6 +37,7 @@ def command(
     """
     check_ending(path, TABLES, "PATH")
     from dpals.data.simulate import movielens_like
+    from dpals.data.write import write_ratings
 
     ratings = movielens_like(users, items, mean_ratings, seed=seed, titles=titles)
     write_ratings(ratings, path)

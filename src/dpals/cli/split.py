@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpals.cli.common import FILE, json_option, quiet_option, ratings_argument, reading_options
-from dpals.cli.outputs import TABLES, check_ending, writable, write_ratings
+from dpals.cli.outputs import TABLES, check_ending, writable
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def command(
     check_ending(test, TABLES, "TEST")
     if len({path.absolute() for path in (ratings, train, test)}) < 3:
         raise click.UsageError("RATINGS, TRAIN and TEST must be three different files")
+    from dpals.data.write import write_ratings
     from dpals.evaluation.splits import split_entries
     from dpals.system.files import OWNER_ONLY
 
