@@ -24,6 +24,10 @@ PAGES = sorted(path.relative_to(ROOT) for path in (ROOT / "README.md", *DOCS.rgl
 BLOCK = re.compile(r"^( *)```(python|console)\n(.*?)^\1```\n(?:\s*^\1```text\n(.*?)^\1```$)?", re.MULTILINE | re.DOTALL)
 FILMS = ["Casablanca", "Alien", "Amélie", "Metropolis", "Vertigo", "Rashomon", "Tampopo", "Paprika", "Heat", "Fargo"]
 PEOPLE = ["ann", "bob", "eve"]
+TERMS = """user-level, joint differential privacy, neighbouring data sets, mechanism, query, sensitivity, contribution,
+clipping, release, noise, accountant, mu, epsilon, delta, budget, ledger, reservation, receipt, checkpoint, statement,
+public facts, catalogue, implicit feedback, co-occurrence, prior, evidence, damping, canary, membership attack, block,
+population, engine, zone, seeded noise"""
 DELTA = 1e-5
 COLUMNS = [("geometric", 3), ("geometric", 10), ("geometric", 100), ("logarithmic", 10), ("poisson", 10)]
 
@@ -212,6 +216,14 @@ def test_every_pitfall_has_an_owner() -> None:
         link: owner for text, owner in table("pitfalls.md", "pitfall") for link in re.findall(r"\((#.*?)\)", text)
     }
     assert listed == owners
+
+
+def test_the_glossary_explains_the_words() -> None:
+    """Each word once."""
+    entries = re.findall(r"^\* \*\*(.*?)\*\*", (DOCS / "glossary.md").read_text(), re.MULTILINE)
+    explained = [word.lower() for entry in entries for word in entry.split(", ")]
+    assert len(set(explained)) == len(explained)
+    assert set(re.split(r",\s", TERMS)) <= set(explained)
 
 
 def test_the_walk_through_the_code_names_functions_that_exist() -> None:

@@ -1,8 +1,8 @@
-"""Errors that tell the user what to change."""
+"""Errors that say what the caller has to change."""
 
 
 class InputError(ValueError):
-    r"""Data that cannot be used. The message says where it is, what is wrong and what to do.
+    r"""Data cannot be used. The message says where, what is wrong, and what to do.
 
     Examples
     --------
@@ -18,4 +18,4 @@ class InputError(ValueError):
 
 
 class RangeMissingError(InputError):
-    """Ratings without the declaration of their scale, which cannot be inferred."""
+    """Ratings came without a declared scale, which is never inferred."""

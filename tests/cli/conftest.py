@@ -63,6 +63,43 @@ def refused(result, *words, code=1):
         assert word in result.stderr
 
 
+@pytest.fixture(scope="session")
+def ratings_file(tmp_path_factory):
+    """Simulated ratings of 2,000 users on 200 items, to train on."""
+    path = tmp_path_factory.mktemp("data") / "ratings.csv"
+    assert run("simulate", path, "--users", 2000, "--items", 200, "--mean-ratings", 30).returncode == 0
+    return path
+
+
+FIT = ("--epsilon", "1", "--rating-range", "0.5", "5")
+SMALL = ("--set", "rank=4", "--set", "steps=3")
+
+INTERRUPTED = """
+import os, sys
+from dpals.ledger.checkpoint import Checkpoint
+from dpals.cli import main
+
+how, after = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+keep = Checkpoint.keep
+
+def interrupted(self, number, record, table):
+    keep(self, number, record, table)
+    if number == after:
+        os.kill(os.getpid(), how)
+
+Checkpoint.keep = interrupted
+main()
+"""
+
+
+def interrupted_fit(file, folder, how, after, *more):
+    """Train a small model, and send the process a signal once the checkpoint has some releases."""
+    arguments = ["fit", file, "-o", "model", *FIT, *SMALL, *more]
+    command = [sys.executable, "-c", INTERRUPTED, *map(str, (int(how), after, *arguments))]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
 @dataclass(frozen=True)
 class Files:
     """Where things are."""

@@ -1,4 +1,4 @@
-"""The Tab key, as the shells ask for it."""
+"""Completion, as the shells ask for it."""
 
 import subprocess
 
@@ -22,7 +22,7 @@ def completed(*words):
 def test_a_script_with_a_line_of_how_to_install_it(shell):
     script = run("completion", shell).stdout
     assert "_DPALS_COMPLETE" in script
-    assert script.startswith("# To have this in every new shell: ")
+    assert script.startswith("# To load this in every new shell: ")
     assert f"dpals completion {shell}" in script.splitlines()[0]
 
 

@@ -63,7 +63,7 @@ def test_runs_that_have_not_ended_are_listed_and_can_be_released(ledger):
     assert ledger.spent("books") == whole + 10**15
     again = run("ledger", "release", ledger.path, "plain")
     assert again.returncode == 1
-    assert "has no run 'plain' that has not ended" in again.stderr
+    assert "has no open run 'plain'" in again.stderr
 
 
 def test_what_was_paid_and_not_published_is_marked(ledger):

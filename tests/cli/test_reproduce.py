@@ -32,7 +32,7 @@ def test_reproduce_on_a_file_of_ones_own(tmp_path):
     result = run("reproduce", "count-distribution", "accounting", *own, cwd=tmp_path)
     assert result.returncode == 0
     assert "own.csv: the top tenth" in result.stdout
-    assert "accounting has data of its own" in result.stdout
+    assert "accounting has data of its own: --data is ignored" in result.stdout
     assert "count-distribution has data of its own" not in result.stdout
     page = (tmp_path / "results" / "count-distribution" / "README.md").read_text()
     assert "`dpals reproduce count-distribution --data own.csv --rating-range 0.5 5.0`" in page

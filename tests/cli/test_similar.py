@@ -44,5 +44,5 @@ def test_what_has_no_similar_items(files, numbered):
     refused(run("similar", files.implicit, 3), "holds biases and no factors")
     refused(run("similar", numbered, 6), "no factors for the item 6")
     refused(run("similar", numbered, 99_999), "has no item 99999", "from -1 to 6")
-    refused(run("similar", numbered, "Casablanca"), "items are integers here")
+    refused(run("similar", numbered, "Casablanca"), "the ids of items are integers in this model")
     refused(run("similar", numbered), "ITEM", code=2)

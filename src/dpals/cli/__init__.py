@@ -16,15 +16,15 @@ _SECTIONS = {
     },
     "Use": {
         "fit": "Train a private model on a file of ratings.",
-        "split": "Split a file of ratings into one to train on and one to test with.",
-        "evaluate": "Measure how well a model predicts ratings it has not seen.",
+        "split": "Split a file of ratings into a training file and a test file.",
+        "evaluate": "Measure how well a model predicts ratings that it has not seen.",
         "recommend": "Recommend items to every user of a file.",
-        "similar": "Show the items that are most like an item.",
+        "similar": "Show the items that are most similar to an item.",
         "statement": "Print the privacy statement of a model.",
-        "ledger": "Show, verify or limit what is spent on which data set.",
+        "ledger": "Show, verify or limit what is spent on each data set.",
     },
     "Before you have data": {
-        "plan": "Show what accuracy to expect, without touching data.",
+        "plan": "Estimate the accuracy to expect, without touching any data.",
         "simulate": "Write simulated ratings to a file.",
         "datasets": "List the data sets known by name, or download one.",
     },
@@ -34,14 +34,14 @@ _SECTIONS = {
     },
     "Help": {
         "doctor": "Check that this installation works.",
-        "completion": "Make the Tab key complete commands, options and files.",
+        "completion": "Set up Tab completion of commands, options and files.",
     },
 }
-"""Every command, with its line in ``dpals --help``; each is in the module of its name."""
+"""Every command with its line in ``dpals --help``. Each command is in the module of the same name."""
 
 
 class _Commands(click.Group):
-    """Commands that are imported when they are called, so that ``dpals --help`` is quick."""
+    """Commands that are imported on first use, so that ``dpals --help`` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return [name for section in _SECTIONS.values() for name in section]
@@ -110,7 +110,7 @@ def main() -> None:
         from dpals.cli.problems import in_one_sentence
 
         sentence = in_one_sentence(problem)
-        if sentence is None:  # a bug: its trace is wanted
+        if sentence is None:  # a bug: show its trace
             from traceback import format_exc
 
             sentence = format_exc()
@@ -119,5 +119,5 @@ def main() -> None:
 
 
 def _stop(signum: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
-    """End at SIGTERM as at Ctrl-C: whatever is half done is taken back."""
+    """Treat SIGTERM like Ctrl-C: whatever is half done is undone."""
     raise KeyboardInterrupt

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpals.cli.common import json_option, messages, output_option, quiet_option
+from dpals.cli.common import delta_option, json_option, messages, output_option, quiet_option
 from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, given, settings_option
 from dpals.system.terminal import echo
 
@@ -26,7 +26,7 @@ _SEARCH = "search"
     help=f"In place of a model: one of {', '.join([*METHODS, _SEARCH])}.",
 )
 @click.option("--epsilon", type=float, help="What the method claims to keep to.")
-@click.option("--delta", default=1e-6, show_default=True, help="Well below one over the number of users.")
+@delta_option
 @settings_option
 @click.option("--implicit", is_flag=True, help="Audit with implicit feedback, where the method takes ratings as well.")
 @click.option(

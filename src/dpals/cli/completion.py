@@ -1,4 +1,4 @@
-"""``dpals completion``: the Tab key."""
+"""``dpals completion``: completion in the shell."""
 
 import click
 
@@ -14,9 +14,9 @@ _INSTALL = {
 @click.command("completion")
 @click.argument("shell", type=click.Choice(list(_INSTALL)))
 def command(shell: str) -> None:
-    """Print what makes the Tab key complete commands, options and files of dpals in your shell.
+    """Print a script with which the Tab key completes the commands, options and files of dpals in your shell.
 
-    To have it in every new shell:
+    To load it in every new shell:
 
     \b
         bash    eval "$(dpals completion bash)"  in ~/.bashrc
@@ -29,5 +29,5 @@ def command(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    echo(f"# To have this in every new shell: {_INSTALL[shell]}")
+    echo(f"# To load this in every new shell: {_INSTALL[shell]}")
     echo(kind(dpals, {}, "dpals", "_DPALS_COMPLETE").source())

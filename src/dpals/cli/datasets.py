@@ -1,8 +1,8 @@
-"""``dpals datasets``: which data sets are known, which are here, and getting one."""
+"""``dpals datasets``: list the known data sets, or download one."""
 
 import click
 
-from dpals.cli.common import json_option
+from dpals.cli.common import json_option, print_json
 from dpals.data.datasets.movielens import DATA_SETS
 from dpals.system.terminal import echo
 
@@ -11,7 +11,7 @@ from dpals.system.terminal import echo
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """List the data sets that are known by name, with their size and where they are, or download one.
+    """List the data sets that are known by name, with their size and location, or download one.
 
     \b
     Examples:
@@ -20,17 +20,15 @@ def command(ctx: click.Context, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand is not None:
         if as_json:
-            raise click.UsageError("--json belongs behind the command", ctx)
+            raise click.UsageError("put --json after the command", ctx)
         return
     from dpals.data.datasets.archive import cache_folder, find
 
     places = {data.name: find(data.archive, cache_folder()) for data in DATA_SETS.values()}
     if as_json:
-        import json
-
         facts = ("name", "users", "items", "ratings")
         listed = [{fact: getattr(data, fact) for fact in facts} for data in DATA_SETS.values()]
-        echo(json.dumps([{**one, "file": _text(places[one["name"]])} for one in listed], indent=2))
+        print_json([{**one, "file": _text(places[one["name"]])} for one in listed])
         return
     for data in DATA_SETS.values():
         ratings = f"{'about ' if data.ratings_rounded_to > 1 else ''}{data.ratings:,}"
@@ -44,10 +42,10 @@ def command(ctx: click.Context, as_json: bool) -> None:
 @click.argument("name", type=click.Choice(list(DATA_SETS)))
 @json_option
 def get(name: str, as_json: bool) -> None:
-    """Download the data set NAME to the cache folder, unless it is there, and print its path.
+    """Download the data set NAME to the cache folder, unless it is there already, and print its path.
 
-    The folder is ~/.cache/dpals, or the one in the environment variable DPALS_CACHE. A download that was broken off
-    goes on where it stopped.
+    The folder is ~/.cache/dpals, or the one in the environment variable DPALS_CACHE. An interrupted download resumes
+    where it stopped.
 
     \b
     Example:

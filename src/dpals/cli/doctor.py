@@ -1,4 +1,4 @@
-"""``dpals doctor``: does this installation work?"""
+"""``dpals doctor``: check the installation."""
 
 import platform
 import tempfile
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dpals.cli.common import json_option, quiet_option
+from dpals.cli.common import json_option, print_json, quiet_option
 from dpals.system.terminal import echo
 
 
@@ -14,9 +14,9 @@ from dpals.system.terminal import echo
 @json_option
 @quiet_option
 def command(as_json: bool, quiet: bool) -> None:
-    """Check that this installation works: libraries, compiled kernels, noise, ledger, space for temporary files.
+    """Check that this installation works: libraries, compiled kernels, noise, ledger and temporary files.
 
-    Prints a line for each check; the exit code is 1 if one failed. With --quiet only those that failed are printed.
+    It prints a line for each check. The exit code is 1 if a check fails. With --quiet only failed checks are printed.
 
     \b
     Examples:
@@ -32,15 +32,13 @@ def command(as_json: bool, quiet: bool) -> None:
     for check in (_libraries, _release, _ledger, _temporary_files):
         try:
             works, said = True, check()
-        except Exception as problem:  # a doctor reports whatever is wrong
+        except Exception as problem:  # whatever is wrong is reported
             works, said = False, f"{type(problem).__name__}: {problem}"
         found[str(check.__doc__)] = {"works": works, "said": said}
         if not as_json and not (quiet and works):
             echo(f"  {check.__doc__}: {said}", fg="green" if works else "red")
     if as_json:
-        import json
-
-        echo(json.dumps({"installation": here, "checks": found}, indent=2))
+        print_json({"installation": here, "checks": found})
     if not all(result["works"] for result in found.values()):
         raise RuntimeError("this installation does not work")
 
@@ -66,7 +64,7 @@ def _release() -> str:
     contribution = Contribution(Pattern.one_item(0), np.ones(0), np.ones((0, 80)))
     noise = mechanism.release(query, contribution, mechanism.budget.cost)[0] / mechanism.releases[0].sigma
     if not 0.6 < noise.std() < 0.9:  # 1 on the diagonal, 0.71 off it
-        raise RuntimeError(f"the noise has {noise.std():.3f} times the standard deviation that it should have")
+        raise RuntimeError(f"the standard deviation of the noise is {noise.std():.3f} times what it should be")
     return "a release works"
 
 

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from dpals.cli.common import (
+    EXISTING,
+    count_option,
     history_option,
     json_option,
     messages,
     model_argument,
+    print_json,
     quiet_option,
     reading_options,
 )
@@ -31,10 +34,10 @@ FOR_YOUR_EYES_ONLY = "These numbers are exact and not private: they are for your
 @click.option(
     "--test",
     required=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="Other ratings of these users, which the model was not trained on; a file like that of --history.",
+    type=EXISTING,
+    help="Other ratings of these users, not used in training; a file like that of --history.",
 )
-@click.option("-k", default=20, show_default=True, type=click.IntRange(1), help="How many recommendations count.")
+@count_option(20, "Number of recommendations that count.")
 @reading_options
 @json_option
 @quiet_option
@@ -51,9 +54,9 @@ def command(
 ) -> None:
     """Measure how well MODEL predicts the test ratings of users from their history.
 
-    Prints the RMSE of predicted ratings (lower is better; not for implicit feedback), and Recall@k and NDCG@k of
-    recommendations that leave out the history (higher is better). Users who are not in the history are predicted as
-    newcomers. Items that the model does not know are left out and counted.
+    It prints the RMSE of predicted ratings (lower is better; not for implicit feedback), and Recall@k and NDCG@k of
+    recommendations that leave out the history (higher is better). Users without a history are treated as new users.
+    Items that the model does not know are left out and counted.
 
     \b
     Examples:
@@ -71,7 +74,7 @@ def command(
     if found.seen:
         echo(
             f"Warning: {found.seen:,} of {found.ratings:,} test rows are in the history as well, where the model sees "
-            "them. Leave them out of one of the files.",
+            "them. Remove them from one of the files.",
             err=True,
         )
     _print(found, as_json)
@@ -80,7 +83,7 @@ def command(
 def _read(
     path: Path, model: "FactorModel", columns: "ColumnNames", ids: Any, on_bad_rows: Any, console: "Console"
 ) -> "Ratings":
-    """A file of ratings for the model, with what was left out said."""
+    """Read a file of ratings for the model, and say how many rows were dropped."""
     from dpals.data.bad_rows import BadRows
     from dpals.data.read import read_file
     from dpals.model.history import wanted_columns
@@ -102,10 +105,8 @@ def _print(found: "Evaluation", as_json: bool) -> None:
     scores = {} if found.rmse is None else {"RMSE": found.rmse}
     scores |= {f"Recall@{found.k}": found.recall, f"NDCG@{found.k}": found.ndcg}
     if as_json:
-        import json
-
         facts = {name: getattr(found, name) for name in ("users", "newcomers", "ratings", "seen")}
-        echo(json.dumps({**scores, **facts, "private": False, "note": FOR_YOUR_EYES_ONLY}, indent=2))
+        print_json({**scores, **facts, "private": False, "note": FOR_YOUR_EYES_ONLY})
         return
     for name, score in scores.items():
         echo(f"{name:10} {score:.4f}  {'lower' if name == 'RMSE' else 'higher'} is better")

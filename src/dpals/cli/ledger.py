@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpals.cli.common import json_option
+from dpals.cli.common import FILE, json_option, print_json
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ _SHOWN = ("budget", "reservation", "spend", "end", "search")
 
 @click.group("ledger")
 def command() -> None:
-    """Show or verify what was spent on which data set, declare how much may be, or release what a run holds.
+    """Show or verify what was spent on each data set, declare budgets, or give up an interrupted run.
 
-    A ledger is the file that `dpals fit` writes each spend to before it draws noise: dpals-ledger.db, if you did not
+    A ledger is the file in which `dpals fit` records each spend before it draws the noise: dpals-ledger.db, unless you
     name another. Keep it as long as the data.
 
     \b
@@ -34,10 +34,10 @@ def command() -> None:
 @_PATH
 @json_option
 def show(path: Path, as_json: bool) -> None:
-    """Print what was declared and spent in the ledger at PATH, the sum for each data set, and runs that have not ended.
+    """Print the entries of the ledger at PATH, the total for each data set, and the runs that have not ended.
 
-    A run holds all that it may cost until it ends. One that was broken off can be resumed, with the command that began
-    it, or given up with `dpals ledger release`.
+    A run reserves all that it may cost until it ends. An interrupted run can be resumed, with the command that started
+    it, or given up, with `dpals ledger release`.
     """
     from dpals.ledger.ledger import Ledger
     from dpals.ledger.totals import runs_of
@@ -46,12 +46,12 @@ def show(path: Path, as_json: bool) -> None:
     datasets = {name: _facts(entries, name) for name in sorted({entry.dataset for entry in entries})}
     held = [run for run in runs_of(entries) if run.is_open]
     if as_json:
-        told = {
+        result = {
             "entries": [entry.public() for entry in entries if entry.kind != "population"],
             "datasets": datasets,
             "open_runs": [{**vars(run), "charge": run.charge} for run in held],
         }
-        echo(json.dumps(told, indent=2))
+        print_json(result)
         return
     published = {entry.receipt for entry in entries if entry.kind == "publication"}
     for entry in entries:
@@ -61,15 +61,15 @@ def show(path: Path, as_json: bool) -> None:
     for name, facts in datasets.items():
         echo(f"{name}: {facts['text']} spent in all, {facts['limit']}")
     for run in held:
-        echo(_of_open(run, path))
+        echo(_open_run(run, path))
 
 
 @command.command()
 @_PATH
-@click.option("--head", help="The head that a privacy statement printed: it must be in the ledger.")
+@click.option("--head", help="A head printed in a privacy statement: it must be in the ledger.")
 @json_option
 def verify(path: Path, head: str | None, as_json: bool) -> None:
-    """Check the chain of the ledger at PATH, and that it still holds what a statement saw."""
+    """Check the hash chain of the ledger at PATH and, with --head, that nothing before that head was changed."""
     from dpals.ledger.ledger import Ledger
 
     found = Ledger(path).verify(head)
@@ -77,31 +77,32 @@ def verify(path: Path, head: str | None, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("path", type=FILE)
 @click.argument("dataset")
 @click.option("--epsilon", required=True, type=float, help="The most that may ever be spent on the data set.")
-@click.option("--delta", required=True, type=float, help="Well below one over the number of users.")
+@click.option("--delta", required=True, type=float, help="Choose it well below one over the number of users.")
 @json_option
 def declare(path: Path, dataset: str, epsilon: float, delta: float, as_json: bool) -> None:
-    """Set the most that may ever be spent on DATASET, in the ledger at PATH, which is made if it is not there.
+    """Declare the budget of DATASET in the ledger at PATH, which is created if it does not exist.
 
-    From then on, a training that would exceed it is refused before it spends anything. The last declaration counts.
+    From then on a training that would exceed the budget is refused before it spends anything. The last declaration
+    counts.
     """
     if not dataset:
         raise click.UsageError("DATASET needs a name")
     from dpals.ledger.ledger import Ledger
     from dpals.release.accounting import Budget
 
-    Budget(epsilon, delta)  # wrong numbers are refused before a ledger is made
+    Budget(epsilon, delta)  # invalid numbers are refused before a ledger is created
     ledger = Ledger(path)
     ledger.declare(dataset, epsilon, delta)
     facts = _facts(ledger.entries(), dataset)
     if as_json:
-        echo(json.dumps({"dataset": dataset, **facts}, indent=2))
+        print_json({"dataset": dataset, **facts})
     else:
         echo(f"{dataset}: {facts['limit']}, {facts['text']} spent so far")
     if facts["exceeded"]:
-        echo("More than that is spent already: nothing more may be.", err=True)
+        echo("More than that is spent already: every further spend will be refused.", err=True)
 
 
 @command.command()
@@ -109,10 +110,10 @@ def declare(path: Path, dataset: str, epsilon: float, delta: float, as_json: boo
 @click.argument("run")
 @json_option
 def release(path: Path, run: str, as_json: bool) -> None:
-    """Give back what RUN holds in the ledger at PATH and did not spend, when it was broken off and is not to go on.
+    """Give up the interrupted run RUN in the ledger at PATH: what it reserved and did not spend is given back.
 
-    `dpals ledger show` lists such runs. What a run spent stays spent. Where costs depend on what was released before,
-    as with the method pooled, the whole budget of the run is spent with the first release.
+    `dpals ledger show` lists such runs. What a run spent stays spent. Where costs depend on earlier releases, as with
+    the method pooled, the first release spends the whole budget of the run.
     """
     from dpals.ledger.ledger import Ledger
     from dpals.ledger.totals import runs_of
@@ -120,20 +121,18 @@ def release(path: Path, run: str, as_json: bool) -> None:
     ledger = Ledger(path)
     held = ledger.end(run)
     if held is None:
-        raise ValueError(f"{path} has no run {run!r} that has not ended: dpals ledger show {path}")
+        raise ValueError(f"{path} has no open run {run!r}: `dpals ledger show {path}` lists the open runs")
     (ended,) = [other for other in runs_of(ledger.entries()) if other.name == run]
     facts = _facts(ledger.entries(), held.dataset)
     if as_json:
-        told = {"run": run, "given_back": held.charge - ended.charge, "dataset": held.dataset, **facts}
-        echo(json.dumps(told, indent=2))
+        print_json({"run": run, "given_back": held.charge - ended.charge, "dataset": held.dataset, **facts})
         return
-    part = "nothing, its costs depend on what it released" if held.charge == ended.charge else "what it did not spend"
+    part = "nothing: its costs depend on its releases" if held.charge == ended.charge else "what it did not spend"
     echo(f"{held.purpose!r} gives back {part}. {held.dataset}: {facts['text']} spent in all, {facts['limit']}")
 
 
 def _facts(entries: "list[Entry]", dataset: str) -> dict[str, Any]:
-    """What was spent on a data set and what may be, as data and in words."""
-    from dpals.ledger.amounts import allowed
+    """What was spent on a data set and what may be spent, as data and in words."""
     from dpals.ledger.totals import budget_of, delta_of, total_of
 
     total, budget = total_of(entries, dataset), budget_of(entries, dataset)
@@ -148,14 +147,13 @@ def _facts(entries: "list[Entry]", dataset: str) -> dict[str, Any]:
         "seeded": total.seeded,
         "budget": None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta},
         "exceeded": budget is not None and total.cost > total.allowance(budget),
-        "text": total.text(delta) + (" with some noise that was seeded, NOT PRIVATE," if total.seeded else ""),
+        "text": total.text(delta) + (" (some of it with seeded noise: NOT PRIVATE)" if total.seeded else ""),
         "limit": "no budget declared" if budget is None else f"{allowed(budget.epsilon, budget.delta)} allowed in all",
     }
 
 
 def _size(entry: "Entry") -> str:
-    """What an entry is about, in numbers."""
-    from dpals.ledger.amounts import allowed, down, spent, up
+    """The amount in an entry, in words."""
     from dpals.release.accounting import mu_of
 
     if entry.kind == "search":
@@ -167,12 +165,12 @@ def _size(entry: "Entry") -> str:
     return f"mu {up(mu_of(entry.cost))}"
 
 
-def _of_open(run: "Run", path: Path) -> str:
-    from dpals.ledger.amounts import up
+def _open_run(run: "Run", path: Path) -> str:
+    """What an open run holds, and what to do about it."""
     from dpals.release.accounting import mu_of
 
     return (
         f"not ended: {run.purpose!r} on {run.dataset!r} since {run.since} holds mu {up(mu_of(run.charge))}, of which "
-        f"mu {up(mu_of(run.spent))} is spent. If it does not go on, resume it with the command that began it, or: "
-        f"dpals ledger release {path} {run.name}"
+        f"mu {up(mu_of(run.spent))} is spent. If it is not running, resume it with the command that started it, "
+        f"or give it up: dpals ledger release {path} {run.name}"
     )

@@ -1,11 +1,12 @@
-"""``dpals plan``: what accuracy to expect, without touching data."""
+"""``dpals plan``: estimate the accuracy to expect, without touching any data."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpals.cli.common import json_option, messages, output_option, quiet_option
+from dpals.cli.common import delta_option, json_option, messages, output_option, quiet_option
+from dpals.cli.outputs import check_ending
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
@@ -13,11 +14,11 @@ if TYPE_CHECKING:
 
 
 @click.command("plan")
-@click.option("--users", required=True, type=click.IntRange(100), help="Number of users that you have, about.")
-@click.option("--items", required=True, type=click.IntRange(10), help="Number of items in your catalogue.")
-@click.option("--ratings", required=True, type=click.IntRange(1), help="Number of ratings or clicks, about.")
-@click.option("--epsilon", required=True, type=float, help="Privacy budget that you think of.")
-@click.option("--delta", default=1e-6, show_default=True, help="Well below one over the number of users.")
+@click.option("--users", required=True, type=click.IntRange(100), help="Approximate number of users.")
+@click.option("--items", required=True, type=click.IntRange(10), help="Number of items in the catalogue.")
+@click.option("--ratings", required=True, type=click.IntRange(1), help="Approximate number of ratings or clicks.")
+@click.option("--epsilon", required=True, type=float, help="Privacy budget that you consider.")
+@delta_option
 @click.option(
     "--task",
     default="ratings",
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     type=click.Choice(["ratings", "items"]),
     help="Predict ratings (RMSE, lower is better), or recommend items from clicks (Recall@20, higher is better).",
 )
-@output_option("Where to write the plot, a PNG.")
+@output_option("Write a plot to this .png file.")
 @json_option
 @quiet_option
 def command(
@@ -39,24 +40,23 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Show what accuracy each method can be expected to have on data of your size, and with which settings.
+    """Estimate the accuracy of each method on data of a given size, and the settings that give it.
 
-    Everything is simulated: no data is needed, and no privacy is spent. Round off what you know; do not count your
-    users exactly for it.
+    Everything is simulated: no data is needed, and no privacy is spent. Give round numbers: the exact number of your
+    users is private.
 
     \b
     Examples:
         dpals plan --users 50000 --items 8000 --ratings 4000000 --epsilon 1
         dpals plan --users 50000 --items 8000 --ratings 4000000 --epsilon 1 --task items -o plan.png
 
-    The result is a table with a line for each method, the best first, and what the best one reaches at other epsilons.
+    The result is a table of the methods, best first, and the accuracy of the best one at other epsilons.
     """
-    if output is not None and output.suffix != ".png":
-        raise click.BadParameter(f"{output.name!r} must end in .png", param_hint="-o")
+    check_ending(output, (".png",), "-o")
     from dpals.experiments.planning import Size, draw_plan, make_plan
     from dpals.release.accounting import Budget
 
-    Budget(epsilon, delta)  # wrong arguments are refused before any work
+    Budget(epsilon, delta)  # invalid arguments are refused before any work
     size = Size.of(users, items, ratings)
     console = messages(quiet)
     with console.doing() as tell:
@@ -107,8 +107,8 @@ def _print(plan: "Plan", size: "Size", asked: dict[str, Any]) -> None:
     console.print(f"{plan.methods[0].method} at other epsilons: {others}.")
     if size.users < asked["users"]:
         console.print(
-            f"Simulated were {size.users:,} users and {size.items:,} items, not {asked['users']:,} and "
-            f"{asked['items']:,}, with less noise in proportion. With all of them the accuracy will be somewhat "
-            "better, without privacy as well."
+            f"The simulation had {size.users:,} users and {size.items:,} items, not {asked['users']:,} and "
+            f"{asked['items']:,}, with proportionally less noise. With all of them the accuracy will be somewhat "
+            "better, with and without privacy."
         )
-    console.print("Your users are not these: expect differences of their own kind, but the same order.")
+    console.print("Your users differ from simulated ones: expect other numbers, but the same order of methods.")

@@ -1,4 +1,4 @@
-"""What went wrong, in one sentence and in the words of the command."""
+"""Errors in one sentence, with the options of the command in place of the library's arguments."""
 
 import errno
 import re
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 _EXPECTED = (OSError, RuntimeError, ValueError, MemoryError)
 _LIBRARIES = ("polars", "safetensors", "safetensors_rust", "zlib", "sqlite3")
-"""Their errors say what is wrong with a file or a disk; with anything else it is a bug, and its trace is wanted."""
+"""Their errors say what is wrong with a file or a disk. Anything else is a bug, whose trace is shown."""
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -28,11 +28,11 @@ _WORDS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(user|item|rating|timestamp)=\.\.\. Columns": r"--\1 COLUMN. Columns",
     r"\b(user|item|rating|timestamp)=\.\.\.": r"--\1 COLUMN",
 }
-"""How the library's arguments are called on the command line."""
+"""The library's arguments, and the options that stand for them on the command line."""
 
 
 def in_one_sentence(problem: Exception) -> str | None:
-    """What to tell the user; None for what must be a bug.
+    """The sentence to show the user; None for what must be a bug.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def in_one_sentence(problem: Exception) -> str | None:
     if not isinstance(problem, _EXPECTED) and type(problem).__module__.split(".")[0] not in _LIBRARIES:
         return None
     if isinstance(problem, MemoryError):
-        return "this does not fit in memory. Close other programs, or use a machine with more of it"
+        return "this does not fit in memory. Close other programs, or use a machine with more memory"
     text = str(problem).strip().split("\n")[0]
     if isinstance(problem, OSError) and problem.strerror:
         text = problem.strerror + (f": {problem.filename}" if problem.filename else "")
@@ -57,7 +57,7 @@ def in_one_sentence(problem: Exception) -> str | None:
 
 
 def _number(problem: Exception) -> int | None:
-    """The system's number of an error. polars has it in its text only."""
+    """The system's number of an error, which polars has in its text only."""
     if isinstance(problem, OSError) and problem.errno is not None:
         return problem.errno
     found = re.search(r"\(os error (\d+)\)", str(problem))

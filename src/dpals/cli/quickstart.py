@@ -1,6 +1,5 @@
 """``dpals quickstart``: the main job on simulated data, in a minute."""
 
-import json
 import math
 import time
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpals.cli.common import json_option, messages, quiet_option
+from dpals.cli.common import delta_option, folder_option, json_option, messages, print_json, quiet_option
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from dpals.methods.base.estimator import Estimator, PrivateEstimator
 
 OTHER_EPSILONS = (0.25, 4.0)
-"""Where the picture shows methods besides the epsilon that was asked for, as multiples of it."""
+"""The other epsilons of the plot, as multiples of the one that was asked for."""
 MEASURES = {"RMSE": "Test RMSE of predicted stars", "Recall@20": "Test Recall@20 of recommended films"}
 LEVELS = {"ALS": "not private", "UserMean": "learns from nobody else"}
 N_EXAMPLES, N_TITLES = 3, 5
@@ -27,16 +26,11 @@ N_EXAMPLES, N_TITLES = 3, 5
 
 @click.command("quickstart")
 @click.option("--epsilon", default=1.0, show_default=True, help="Privacy budget; smaller is more private.")
-@click.option("--delta", default=1e-6, show_default=True, help="Well below one over the number of users.")
-@click.option("--users", default=20_000, show_default=True, type=click.IntRange(100), help="Users to simulate.")
+@delta_option
 @click.option(
-    "-o",
-    "--output",
-    default="quickstart",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the model, the ratings, the picture and the privacy statement.",
+    "--users", default=20_000, show_default=True, type=click.IntRange(100), help="Number of users to simulate."
 )
+@folder_option("quickstart", "Folder for the model, the ratings, the plot and the privacy statement.")
 @json_option
 @quiet_option
 def command(epsilon: float, delta: float, users: int, output: Path, as_json: bool, quiet: bool) -> None:
@@ -46,15 +40,14 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     dpals quickstart
     dpals quickstart --epsilon 0.5 -o more-private
 
-    Everything is simulated, and takes about a minute. The output folder gets the ratings, a private model, a picture of
-    accuracy against privacy, the privacy statement, and the commands that do the same with a file of your own.
+    All data is simulated, and the run takes about a minute. The output folder gets the ratings, a private model, a plot
+    of accuracy against privacy, the privacy statement, and the commands that do the same with a file of your own.
     """
     from dpals.data.write import write_ratings
-    from dpals.ledger.amounts import spent
     from dpals.release.accounting import Budget
     from dpals.system.files import write_whole
 
-    Budget(epsilon, delta)  # wrong arguments are refused before any work
+    Budget(epsilon, delta)  # invalid arguments are refused before any work
     output.mkdir(parents=True, exist_ok=True)
     console = messages(quiet)
     with console.doing(f"Simulating {users:,} users ..."):
@@ -70,16 +63,16 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     examples = _examples(data.clicks, model)
     if as_json:
         shown = [vars(result) for result in results]
-        echo(json.dumps({"simulated": True, "results": shown, "recommendations": examples}, indent=2))
+        print_json({"simulated": True, "results": shown, "recommendations": examples})
         return
     _print(_table(results, epsilon, users))
     echo(_CAPTION)
     echo()
     _print(_table_of_examples(examples))
     echo(
-        f"\nWho took part in training the model is protected by {spent(privacy.epsilon, privacy.delta)}: an attacker\n"
+        f"\nThe people in the training data are protected by {spent(privacy.epsilon, privacy.delta)}: an attacker\n"
         f"who wrongly suspects 1% of all others recognises at most "
-        f"{math.ceil(1000 * privacy.attack_power) / 10:.1f}% of those who did."
+        f"{math.ceil(1000 * privacy.attack_power) / 10:.1f}% of them."
     )
     recommend = f"recommend {output}/model --history {output}/ratings.parquet --user-id {next(iter(examples))} -k 5"
     similar = f'similar {output}/model "{next(iter(examples.values()))[0][0]}"'
@@ -99,7 +92,7 @@ class Result:
 
 @dataclass(frozen=True)
 class _Data:
-    """The same simulated people twice: with the stars that they gave, and with what they have seen alone."""
+    """The same simulated people twice: with the stars that they gave, and with only what they have seen."""
 
     ratings: "Ratings"
     train: "Ratings"
@@ -129,7 +122,7 @@ class _Data:
 
 
 def _compare(data: _Data, epsilon: float, delta: float, progress: bool) -> tuple[list[Result], "PrivateEstimator"]:
-    """Train everything; the second result is our model of what users have seen."""
+    """Train all models; the second result is PooledDPALS on what users have seen."""
     import dpals
     from dpals.experiments.settings import settings_for
     from dpals.system.progress import progress_bar
@@ -207,7 +200,7 @@ def _draw(results: list[Result], epsilon: float, path: Path) -> None:
 
 
 def _examples(clicks: "Ratings", model: "Estimator") -> dict[Any, tuple[list[str], list[str]]]:
-    """For some users with a usual number of films: some that they have seen, and some that they might like."""
+    """For users with a typical number of films: some that they have seen, and some that they might like."""
     import numpy as np
 
     counts = np.diff(clicks.indptr)
@@ -236,8 +229,9 @@ def _print(table: "Table") -> None:
 
 _CAPTION = """\
 RMSE: how far predicted stars are from those given; lower is better. Recall@20: share of the films that users went on
-to see among 20 that were recommended; higher is better. Models that predict stars learn from stars, models that
-recommend learn from who saw what, where private biases are popularity. Seconds are of both. All of it is simulated."""
+to see among 20 recommended ones; higher is better. Models that predict stars learn from stars. Models that recommend
+learn from who saw what; there, private biases are the popularity of films. The seconds are for both. All data is
+simulated."""
 
 _FILES = """
 In {output}/:
@@ -262,16 +256,16 @@ To recommend items, learn from who saw what:
     dpals similar model ITEM
     dpals statement model
 
-To predict ratings, say their scale, which must be known without looking at the data:
+To predict ratings, declare their scale, which must be known without looking at the data:
 
     dpals split ratings.csv train.csv test.csv
     dpals fit train.csv -o rating-model --rating-range 0.5 5 --epsilon {epsilon} --delta {delta}
     dpals evaluate rating-model --history train.csv --test test.csv
 
-Each training adds to what was spent on the data. `dpals ledger show dpals-ledger.db` tells how much, and
+Each training adds to what was spent on the data. `dpals ledger show dpals-ledger.db` shows the total, and
 `dpals ledger declare` sets a limit. `dpals plan` shows what accuracy to expect before anything is spent.
 
-The model of the quickstart was made from simulated ratings, which you can use as well:
+The model of the quickstart was trained on simulated ratings, which you can use as well:
 
     dpals recommend {output}/model --history {output}/ratings.parquet -k 5 -o recommendations.csv
 """

@@ -1,4 +1,4 @@
-"""``dpals recommend``: items for every user of a file."""
+"""``dpals recommend``: recommend items to every user of a file."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Unpack
 import click
 
 from dpals.cli.common import (
+    count_option,
     history_option,
     json_option,
     messages,
@@ -17,6 +18,7 @@ from dpals.cli.common import (
     quiet_option,
     reading_options,
 )
+from dpals.cli.outputs import check_ending
 from dpals.system.terminal import is_terminal, visible
 
 if TYPE_CHECKING:
@@ -32,10 +34,10 @@ _ENDINGS = (".parquet", ".csv", ".jsonl")
 @click.command("recommend")
 @model_argument
 @history_option
-@click.option("-k", default=20, show_default=True, type=click.IntRange(1), help="How many items for each user.")
-@output_option("Write to this file, .parquet, .csv or .jsonl. By default CSV on standard output.")
-@click.option("--user-id", "users", multiple=True, metavar="ID", help="For this user only; may be repeated.")
-@click.option("--include-seen", is_flag=True, help="Recommend what is in a user's history as well.")
+@count_option(20, "Number of items for each user.")
+@output_option("Write to this file: .parquet, .csv or .jsonl. By default CSV goes to standard output.")
+@click.option("--user-id", "users", multiple=True, metavar="ID", help="Recommend to this user only; repeatable.")
+@click.option("--include-seen", is_flag=True, help="Also recommend items that are in the user's history.")
 @reading_options
 @json_option
 @quiet_option
@@ -54,21 +56,21 @@ def command(
 ) -> None:
     """Recommend items to every user of a history, from MODEL and the user's own rows of the history.
 
-    The users may be new to the model. Items that it does not know are left out and counted. What is recommended to a
-    user comes from that user's own history: it is for that user only.
+    Users need not have been in the training data. Items that the model does not know are left out and counted. A
+    user's recommendations are made from that user's own history: show them to that user only.
 
     \b
     Examples:
         dpals recommend model/ --history ratings.csv -o recommended.parquet
         dpals recommend model/ --history ratings.csv --user-id 42 -k 5
 
-    The result is a table with the columns user, rank (1 is best), item and score, where user and item are called as in
-    the history; with --json, or in .jsonl, a line {"user": ..., "items": [...], "scores": [...]} for each user. Users
-    come in the order of their ids, numbers by size and text by its characters, each with the best item first. A file
-    is readable by you alone.
+    The result is a table with the columns user, rank (1 is best), item and score; user and item are named as in the
+    history. With --json, and in a .jsonl file, each user is a line {"user": ..., "items": [...], "scores": [...]}.
+    Users are sorted by id, numbers by value and text by characters, and each user's items by score. Only you can read
+    the file.
 
-    Histories larger than memory are sorted in a temporary file: beside the output, or without -o in the system's folder
-    for such files (TMPDIR). It has no name and is gone when the work ends, however that may be.
+    A history larger than memory is sorted in a temporary file: beside the output or, without -o, in the system's
+    temporary folder (TMPDIR). That file has no name and disappears when the process ends, however it ends.
     """
     _check_output(output, history, as_json)
     from dpals.data.bad_rows import BadRows
@@ -108,7 +110,7 @@ def _recommend(
     write: Callable[["Recommended"], None],
     bar: bool,
 ) -> int:
-    """Write recommendations for all users; how many they are."""
+    """Write recommendations for all users, and return the number of users."""
     from dpals.model.batch import recommend_in_blocks
     from dpals.system.progress import progress_bar
 
@@ -122,24 +124,23 @@ def _recommend(
 
 
 def _seen_on_screen(output: Path | None) -> bool:
-    """Whether the results go to a terminal, where a bar would be in their way."""
+    """Whether the results go to a terminal, where a progress bar would get in their way."""
     return output is None and is_terminal(sys.stdout)
 
 
 def _check_output(output: Path | None, history: Path, as_json: bool) -> None:
     if output is None:
         return
-    if output.suffix not in _ENDINGS:
-        raise click.BadParameter(f"{output.name!r} must end in {' or '.join(_ENDINGS)}", param_hint="-o")
+    check_ending(output, _ENDINGS, "-o")
     if as_json and output.suffix != ".jsonl":
-        raise click.UsageError("--json is for standard output: give -o FILE.jsonl to have it in a file")
+        raise click.UsageError("--json is for standard output: pass -o FILE.jsonl to write JSON to a file")
     if output.exists() and output.samefile(history):
         raise click.BadParameter("this would overwrite the history", param_hint="-o")
 
 
 @contextmanager
 def _output(path: Path | None, as_json: bool, columns: "Columns") -> Iterator[Callable[["Recommended"], None]]:
-    """Where blocks go: to standard output as they come, or to a file that gets its name when it is complete."""
+    """Where blocks go: to standard output one by one, or to a file that gets its name when it is complete."""
     from dpals.model.batch import names_in_table
     from dpals.model.parquet_writer import GrowingParquet
     from dpals.system.files import OWNER_ONLY, draft
@@ -162,7 +163,7 @@ def _output(path: Path | None, as_json: bool, columns: "Columns") -> Iterator[Ca
 def _as_text(
     stream: IO[bytes], as_json: bool, names: tuple[str, str], shown: Callable[[str], str] = str
 ) -> Callable[["Recommended"], None]:
-    """A function that writes a block as lines of CSV, below a header, or of JSON."""
+    """A function that writes a block as lines of JSON, or of CSV with one header."""
     header = True
 
     def write(block: "Recommended") -> None:

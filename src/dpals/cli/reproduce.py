@@ -5,33 +5,27 @@ from pathlib import Path
 
 import click
 
+from dpals.cli.common import folder_option, rating_range_option
 from dpals.experiments import NAMES
 from dpals.system.terminal import echo
 
 
 @click.command("reproduce")
 @click.argument("names", nargs=-1, metavar="[NAME]...", type=click.Choice(list(NAMES)))
-@click.option("--list", "show_list", is_flag=True, help="Show the names and end.")
+@click.option("--list", "show_list", is_flag=True, help="Show the names of the experiments.")
 @click.option("--all", "everything", is_flag=True, help="Run all of them.")
-@click.option("--quick", is_flag=True, help="Small data and one seed, under a minute each: to see that it works.")
+@click.option("--quick", is_flag=True, help="Small data and one seed, under a minute each: a trial run.")
 @click.option(
     "--data",
     multiple=True,
     metavar="NAME|FILE",
-    help="Data to run on: simulated, ml-100k, ml-1m, ml-10m, ml-20m, or a file with your own ratings; may be repeated. "
-    "By default simulated and, where it is found, ml-1m.",
+    help="Data to run on: simulated, ml-100k, ml-1m, ml-10m, ml-20m, or a file of your own ratings; repeatable. "
+    "By default simulated and, if it is found, ml-1m.",
 )
-@click.option("--rating-range", nargs=2, type=float, help="Lowest and highest possible rating in your own files.")
-@click.option("--path", type=click.Path(exists=True), help="Where MovieLens is, if not in the usual folder.")
-@click.option("--fresh", is_flag=True, help="Forget what earlier runs have measured.")
-@click.option(
-    "-o",
-    "--output",
-    default="results",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for tables, pictures and findings.",
-)
+@rating_range_option
+@click.option("--path", type=click.Path(exists=True), help="Where MovieLens is, if not in the cache folder.")
+@click.option("--fresh", is_flag=True, help="Discard what earlier runs measured.")
+@folder_option("results", "Folder for tables, figures and findings.")
 def command(
     names: tuple[str, ...],
     show_list: bool,
@@ -43,10 +37,10 @@ def command(
     fresh: bool,
     output: Path,
 ) -> None:
-    """Rerun tables and figures of the paper: NAME is one of those that --list shows.
+    """Rerun tables and figures of the paper; --list shows their names.
 
-    Each writes a table, pictures, and what the paper claims next to what was measured. A run that was stopped goes on
-    where it stopped.
+    Each experiment writes a table, figures, and the paper's claim next to what was measured. An interrupted run
+    resumes where it stopped.
 
     \b
     Examples:
@@ -54,14 +48,15 @@ def command(
         dpals reproduce frontier --quick
         dpals reproduce frontier --data ratings.csv --rating-range 1 5
 
-    Results are exact and not private: on your own data they are for your eyes only.
+    A file of your own ratings needs --rating-range. Results are exact and not private: those on your own data are for
+    your eyes only.
     """
     if show_list:
         width = max(map(len, NAMES))
         echo("\n".join(f"{name:{width}}  {title}" for name, title in NAMES.items()))
         return
     if everything == bool(names):
-        raise click.UsageError("give the names of some experiments or --all; --list shows the names")
+        raise click.UsageError("name some experiments, or pass --all; --list shows the names")
     from dpals.experiments import find
     from dpals.experiments.experiment import Scale
     from dpals.experiments.runner import run
@@ -76,6 +71,6 @@ def command(
         options += ["--rating-range", *map(str, rating_range)] if rating_range else []
         experiment = find(name)
         if data and not experiment.any_data:
-            console.print(f"{name} has data of its own: --data is left aside")
+            console.print(f"{name} has data of its own: --data is ignored")
         home = run(experiment, scale, output, console, shlex.join(["dpals", "reproduce", name, *options]))
         console.print(f"{home / 'README.md'}\n")

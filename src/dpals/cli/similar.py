@@ -1,11 +1,11 @@
-"""``dpals similar``: items that are like an item."""
+"""``dpals similar``: items that are similar to an item."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpals.cli.common import json_option, model_argument
+from dpals.cli.common import count_option, json_option, model_argument, print_json
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 @click.command("similar")
 @model_argument
 @click.argument("item")
-@click.option("-k", default=10, show_default=True, type=click.IntRange(1), help="How many items to show.")
+@count_option(10, "Number of items to show.")
 @json_option
 def command(model: Path, item: str, k: int, as_json: bool) -> None:
-    """Show the items of MODEL that are most like ITEM, with the cosine of their factors: 1 is the same direction.
+    """Show the items of MODEL that are most similar to ITEM, with the cosine similarity of their factors.
 
-    They come from the model alone and can be shown to anyone. Items that the model has learnt nothing about are left
-    out.
+    The list comes from the model alone and may be shown to anyone. Items that the model has learned nothing about are
+    left out.
 
     \b
     Examples:
@@ -35,20 +35,18 @@ def command(model: Path, item: str, k: int, as_json: bool) -> None:
     loaded = load(model)
     if loaded.rank < 2:
         holds = "biases and no factors" if loaded.rank == 0 else "one factor"
-        raise ValueError(f"{model} holds {holds}, too little to say which items are alike")
+        raise ValueError(f"{model} holds {holds}, too little to say which items are similar")
     ids, cosines = loaded.similar_items(_id_of(item, loaded), k)
     if as_json:
-        import json
-
         rows = zip(ids.tolist(), cosines.tolist(), strict=True)
-        echo(json.dumps([{"item": name, "cosine": round(cosine, 6)} for name, cosine in rows], indent=2))
+        print_json([{"item": name, "cosine": round(cosine, 6)} for name, cosine in rows])
         return
     for name, cosine in zip(ids.tolist(), cosines.tolist(), strict=True):
         echo(f"{cosine:7.4f}  {name}")
 
 
 def _id_of(item: str, model: "FactorModel") -> Any:
-    """The id that was meant, an integer or text as in the catalogue."""
+    """The id of the item, an integer or text as in the catalogue."""
     from dpals.data.ids import is_text, positions
 
     known = model.items.tolist()
@@ -61,14 +59,16 @@ def _id_of(item: str, model: "FactorModel") -> Any:
     try:
         number = int(item)
     except ValueError:
-        raise ValueError(f"items are integers here, {known[0]} for one, and {item!r} is not") from None
+        raise ValueError(
+            f"the ids of items are integers in this model, such as {known[0]}, and {item!r} is not"
+        ) from None
     if number not in known:
-        raise ValueError(f"the model has no item {number}. Its items are numbers from {min(known)} to {max(known)}")
+        raise ValueError(f"the model has no item {number}. Its items are integers from {min(known)} to {max(known)}")
     return number
 
 
 def _advice(item: str, known: list[str]) -> str:
-    """Ids that may have been meant: spelled nearly the same, or with the text in them."""
+    """Suggest ids that are spelled nearly the same, or contain the text."""
     from difflib import get_close_matches
 
     lower: dict[str, str] = {}

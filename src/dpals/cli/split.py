@@ -1,4 +1,4 @@
-"""``dpals split``: one file of ratings made into two, to train on and to test with."""
+"""``dpals split``: split a file of ratings into a training file and a test file."""
 
 import json
 from pathlib import Path
@@ -6,25 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpals.cli.common import (
-    json_option,
-    quiet_option,
-    reading_options,
-    writable,
-)
+from dpals.cli.common import FILE, json_option, quiet_option, ratings_argument, reading_options
+from dpals.cli.outputs import TABLES, check_ending, writable
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
     from dpals.data.ratings import Ratings
 
 _ANY_RATING = (-3e38, 3e38)
-_WRITTEN = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("split")
-@click.argument("ratings", type=click.Path(exists=True, path_type=Path))
-@click.argument("train", type=_WRITTEN, callback=writable)
-@click.argument("test", type=_WRITTEN, callback=writable)
+@ratings_argument
+@click.argument("train", type=FILE, callback=writable)
+@click.argument("test", type=FILE, callback=writable)
 @click.option(
     "--fraction",
     default=0.1,
@@ -32,7 +27,7 @@ _WRITTEN = click.Path(dir_okay=False, path_type=Path)
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Share of the ratings that go to TEST.",
 )
-@click.option("--seed", default=0, show_default=True, help="Another seed chooses other ratings.")
+@click.option("--seed", default=0, show_default=True, help="Another seed gives another split.")
 @reading_options
 @json_option
 @quiet_option
@@ -47,12 +42,11 @@ def command(
         dpals fit train.csv -o model --epsilon 1 --rating-range 0.5 5
         dpals evaluate model --history train.csv --test test.csv
 
-    Each rating goes to one of the two, whatever the others do: a hash of seed, user and item decides. The columns are
-    user, item and, if there are ratings, rating. The files are readable by you alone.
+    A hash of seed, user and item decides where a rating goes, so no rating depends on another. The columns are user,
+    item and, if there are ratings, rating. Only you can read the files.
     """
-    for path in (train, test):
-        if path.suffix not in (".csv", ".parquet"):
-            raise click.UsageError(f"{path.name!r} must end in .csv or .parquet")
+    check_ending(train, TABLES, "TRAIN")
+    check_ending(test, TABLES, "TEST")
     if len({path.absolute() for path in (ratings, train, test)}) < 3:
         raise click.UsageError("RATINGS, TRAIN and TEST must be three different files")
     from dpals.data.write import write_ratings
@@ -69,7 +63,7 @@ def command(
 
 
 def _read(path: Path, reading: dict[str, Any]) -> "Ratings":
-    """The rows of a file, whatever the scale of its ratings, if it has any."""
+    """Read a file, whatever the scale of its ratings, if it has any."""
     from dpals.data.read import read_ratings
     from dpals.errors import RangeMissingError
 
