@@ -133,6 +133,7 @@ def release(path: Path, run: str, as_json: bool) -> None:
 
 def _facts(entries: "list[Entry]", dataset: str) -> dict[str, Any]:
     """What was spent on a data set and what may be spent, as data and in words."""
+    from dpals.ledger.amounts import allowed
     from dpals.ledger.totals import budget_of, delta_of, total_of
 
     total, budget = total_of(entries, dataset), budget_of(entries, dataset)
@@ -154,6 +155,7 @@ def _facts(entries: "list[Entry]", dataset: str) -> dict[str, Any]:
 
 def _size(entry: "Entry") -> str:
     """The amount in an entry, in words."""
+    from dpals.ledger.amounts import allowed, down, spent, up
     from dpals.release.accounting import mu_of
 
     if entry.kind == "search":
@@ -167,6 +169,7 @@ def _size(entry: "Entry") -> str:
 
 def _open_run(run: "Run", path: Path) -> str:
     """What an open run holds, and what to do about it."""
+    from dpals.ledger.amounts import up
     from dpals.release.accounting import mu_of
 
     return (

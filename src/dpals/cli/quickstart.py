@@ -44,6 +44,7 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     of accuracy against privacy, the privacy statement, and the commands that do the same with a file of your own.
     """
     from dpals.data.write import write_ratings
+    from dpals.ledger.amounts import spent
     from dpals.release.accounting import Budget
     from dpals.system.files import write_whole
 
