@@ -61,13 +61,10 @@ def run_audit(
     ('passed', 'replay')
     """
     estimator = checked_subject(estimator)
-    wanted = sorted(set(levels))
-    if unknown := [number for number in wanted if number not in LEVELS]:
-        raise InputError(f"an audit has the levels 1 to {max(LEVELS)}, not {unknown[0]}")
+    wanted = _checked_levels(levels)
     if implicit is None:
         implicit = not accepts_ratings(estimator)
-    n_items = smallest_catalogue(estimator, lambda size: odd_users(_USERS, size, implicit).ratings())
-    ratings = odd_users(_USERS, n_items, implicit).ratings()
+    ratings = _ratings_for(estimator, implicit)
     found = []
     for number in wanted:
         tell(f"Level {number}, {LEVELS[number]}")
@@ -75,6 +72,19 @@ def run_audit(
     epsilon, delta, mu = _claim(estimator, ratings)
     data = "simulated implicit feedback" if implicit else "simulated ratings"
     return Report(_described(estimator), data, epsilon, delta, mu, tuple(found))
+
+
+def _checked_levels(levels: Iterable[int]) -> list[int]:
+    wanted = sorted(set(levels))
+    if unknown := [number for number in wanted if number not in LEVELS]:
+        raise InputError(f"an audit has the levels 1 to {max(LEVELS)}, not {unknown[0]}")
+    return wanted
+
+
+def _ratings_for(estimator: PrivateEstimator, implicit: bool) -> Ratings:
+    """Simulated data with as many items as the method needs."""
+    n_items = smallest_catalogue(estimator, lambda size: odd_users(_USERS, size, implicit).ratings())
+    return odd_users(_USERS, n_items, implicit).ratings()
 
 
 def _level(
