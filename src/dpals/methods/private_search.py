@@ -10,7 +10,7 @@ from dpals.evaluation.splits import split_entries
 from dpals.kernels.threads import limited_threads
 from dpals.ledger.entries import SEEDED
 from dpals.ledger.ledger import Ledger
-from dpals.methods.base.estimator import PrivateEstimator, note_population
+from dpals.methods.base.estimator import PrivateEstimator, note_users
 from dpals.methods.base.options import Request
 from dpals.methods.base.parameters import WHOLE, OneOf, Parameters, Within, attribute, parameter
 from dpals.methods.means import means_model
@@ -60,8 +60,8 @@ class PrivateSearch(PrivateEstimator, Grid):
 
     A try draws a candidate from the grid, trains it on most of each user's ratings and releases how well it guesses
     the others. The model of the best try is the result. How many tries there are is random and stays secret: that is
-    what makes the choice cheap. Neither this object nor the statement tells, and nothing of other tries is kept. Who
-    can see how long training takes can guess it, as the statement says.
+    what makes the choice cheap. Neither this object nor the statement tells, and nothing of other tries is kept. Anyone
+    who can see how long training takes can guess it, as the statement says.
 
     `fit` takes no callbacks, and of the options only threads: the others would tell how many tries there were. The
     ledger has one entry, for the search as a whole, from before it begins. Nothing of it is given back.
@@ -113,7 +113,7 @@ class PrivateSearch(PrivateEstimator, Grid):
     def _trained(self, ratings: Ratings, request: Request) -> FactorModel:
         """The model of the best try, with a statement of what the search as a whole promises."""
         ledger, dataset = request.ledger, request.dataset
-        note_population(ledger, dataset, ratings)
+        note_users(ledger, dataset, ratings)
         tries = tries_of(self.distribution, self.tries)
         whole = cost_of(mu_of_a_try(self.epsilon, self.delta, tries))
         training = Budget.of_cost(int(whole * (1 - self.score_share)))

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import dpals
-from dpals.methods.base.estimator import note_population
+from dpals.methods.base.estimator import note_users
 
 RATINGS = dpals.simulate.movielens_like(n_users=300, n_items=40, mean_ratings=25, seed=1)
 
@@ -23,16 +23,16 @@ def test_the_same_people_under_a_new_name_are_warned_of_and_trained_on(tmp_path,
 
 def test_rows_that_are_only_numbered_are_not_taken_for_people():
     ledger = dpals.Ledger()
-    note_population(ledger, "films", dpals.Ratings.from_csr(csr_array(np.ones((5, 1))), implicit=True))
+    note_users(ledger, "films", dpals.Ratings.from_csr(csr_array(np.ones((5, 1))), implicit=True))
     assert ledger.entries() == []
-    note_population(ledger, "films", dpals.Ratings.from_arrays(range(5), [1] * 5))
+    note_users(ledger, "films", dpals.Ratings.from_arrays(range(5), [1] * 5))
     assert {entry.kind for entry in ledger.entries()} == {"population"}
 
 
 def test_ids_are_the_same_people_as_numbers_and_as_text(caplog):
     ledger = dpals.Ledger()
-    note_population(ledger, "films", dpals.Ratings.from_arrays(range(500), [1] * 500))
-    note_population(ledger, "films as text", dpals.Ratings.from_arrays([str(user) for user in range(500)], [1] * 500))
+    note_users(ledger, "films", dpals.Ratings.from_arrays(range(500), [1] * 500))
+    note_users(ledger, "films as text", dpals.Ratings.from_arrays([str(user) for user in range(500)], [1] * 500))
     assert "as 'films' already" in caplog.text
 
 
@@ -50,7 +50,7 @@ def test_the_statement_of_each_step_counts_the_whole_run(tmp_path):
 
 
 def test_of_two_fits_at_once_the_second_is_refused_whole_and_the_first_finishes(tmp_path):
-    """The second one begins while the first is between its steps. There is room for one and a half."""
+    """The second one begins while the first is between its steps. The budget is enough for one and a half."""
     ledger, refused = dpals.Ledger(tmp_path / "ledger.db"), []
     ledger.declare("films", 1.3, 1e-5)
 
@@ -67,7 +67,7 @@ def test_of_two_fits_at_once_the_second_is_refused_whole_and_the_first_finishes(
 
 
 @pytest.mark.parametrize("method", [dpals.PrivateBiases, dpals.PooledDPALS])
-def test_a_fit_that_is_broken_off_gives_back_what_it_may(method, tmp_path):
+def test_an_interrupted_fit_gives_back_what_it_may(method, tmp_path):
     ledger = dpals.Ledger(tmp_path / "ledger.db")
 
     def stop(_step):

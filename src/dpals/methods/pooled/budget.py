@@ -13,7 +13,7 @@ _LARGEST_RANK = 32
 
 FIRST_SHARE = 0.005  # of the budget, for the global mean of ratings, or how many items users have
 BIAS_SHARE = 0.04  # of what is left after the weights, for a first round of biases of ratings
-STEP_GROWTH = 1.15  # what a step costs, over the one before: early steps only need to find the direction
+GROWTH = 1.15  # what a step costs, over the one before: early steps only need to find the direction
 _ROUNDS_OF_COMPANY = 4
 _GROWTH_OF_COMPANY = 2.5
 _SPREAD_PART = 0.15

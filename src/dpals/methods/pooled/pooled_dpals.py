@@ -13,7 +13,7 @@ from dpals.methods.base.parameters import POSITIVE, SHARE, WHOLE, Within, attrib
 from dpals.methods.pooled.budget import (
     BIAS_SHARE,
     FIRST_SHARE,
-    STEP_GROWTH,
+    GROWTH,
     StepCosts,
     first_shares,
     rises_above,
@@ -41,9 +41,9 @@ Doubles = NDArray[np.float64]
 _START = 0.045  # root mean square of the first factors, as a share of half the rating range
 _CONSTANT = 1.6  # the coordinate beside a user's vector that learns biases
 _MORE_WEIGHT = 0.15  # share of the rest that goes to weights of items where there is nothing but biases to learn
-_DAMPING = 0.3  # where a step lies between Newton's method (0, unstable) and expectation maximisation (1, slow)
-_BURN_IN = 0.4  # share of the steps, the first ones, in which users' vectors still change a lot
-_DECAY = 0.5  # what evidence about factors is multiplied by before each of these steps
+DAMPING = 0.3  # where a step lies between Newton's method (0, unstable) and expectation maximisation (1, slow)
+SETTLING = 0.4  # share of the steps, the first ones, in which users' vectors still change a lot
+FADING = 0.5  # what evidence about factors is multiplied by before each of these steps
 _STEPS = {"ratings": 10, "choices": 4}
 _WEIGHT_EXPONENT = {"ratings": 0.3, "choices": 0.15}
 
@@ -157,7 +157,7 @@ class PooledDPALS(PrivateEstimator):
         settings = ChoiceSettings(
             rank=self.rank,
             steps=self.steps_,
-            growth=STEP_GROWTH,
+            growth=GROWTH,
             weight_exponent=self.weight_exponent_,
             clip=self.clip,
             activity_share=FIRST_SHARE,
@@ -185,7 +185,7 @@ class PooledDPALS(PrivateEstimator):
             known = release_weights(people, known, mechanism, more)
         # Without weights nothing counts as evidence, and the model stays at users' means.
         weights = np.maximum(known.weights, 0.0) * rises_above(known.weights, known.weight_noise)
-        costs = split_rest(rest, rank, self.steps_, STEP_GROWTH, self.cooccurrence_share, BIAS_SHARE, self.gram_share)
+        costs = split_rest(rest, rank, self.steps_, GROWTH, self.cooccurrence_share, BIAS_SHARE, self.gram_share)
 
         features, _ = release_features(people, weights, -(-3 * rank // 2), self.seed, mechanism, costs.company)
         scale = half_range(ratings)
@@ -203,8 +203,8 @@ class PooledDPALS(PrivateEstimator):
         progress.about_factors = Evidence.none(weights, rank)
         progress.prior = np.eye(rank) * (self.taste_scale * scale) ** 2 / max(rank, 1)
         for number, cost in enumerate(costs.steps, 1):
-            if number <= _BURN_IN * self.steps_:
-                progress.about_factors.fade(_DECAY)
+            if number <= SETTLING * self.steps_:
+                progress.about_factors.fade(FADING)
             self._step(people, known, progress, mechanism, cost, f"step {number}")
             self._after_step(number, self.steps_, self._model(ratings, progress))
         self.rank_ = rank
@@ -231,7 +231,7 @@ class PooledDPALS(PrivateEstimator):
         moments, pooled, noise = sums.moments, sums.pooled, sums.noise
         self._learn_biases(progress, known, moments[:, rank], pooled.scale * _CONSTANT, noise, people.ratings)
         if rank:
-            add_moments(progress.about_factors, moments[:, :rank], progress.factors, pooled, noise, _DAMPING)
+            add_moments(progress.about_factors, moments[:, :rank], progress.factors, pooled, noise, DAMPING)
             basis = pooled.whitening()
             progress.factors = progress.about_factors.posterior(progress.prior, progress.features) @ basis
             progress.about_factors.turn(basis)
