@@ -8,7 +8,7 @@ Defaults were chosen on simulated data of seed 1. MovieLens 1M is left out where
 
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
@@ -19,7 +19,6 @@ from dpals.evaluation.metrics import recall_at_k
 from dpals.evaluation.splits import UserSplit, liked, split_entries, split_users
 from dpals.experiments.settings import make, settings_for
 from dpals.methods.base.estimator import Estimator
-from dpals.methods.pooled import pooled_dpals
 from scores import read_ml1m, show, test_rmse
 
 SEEDS = (1, 2, 3)
@@ -29,13 +28,13 @@ ML1M_SEEDS = (21, 22, 23)  # splits that no setting was chosen on
 BUDGETS = (0.1, 0.3, 1, 3, 10, 50)
 SMALLER = {"n_users": 6040, "n_items": 3706, "mean_ratings": 165}
 MEDIUM = {"n_users": 20_000, "n_items": 6_000, "mean_ratings": 150}
-ABLATION: dict[str, dict[str, Any]] = {  # arguments, and constants in capitals
+ABLATION: dict[str, dict[str, Any]] = {  # arguments, and constants of modules
     "as it is": {},
     "no weights for rare items": {"weight_exponent": 0.0},
     "no co-occurrence of items": {"cooccurrence_share": 0.001},
-    "pure expectation maximisation": {"_DAMPING": 1.0},
-    "evidence does not fade": {"_DECAY": 1.0},
-    "equal steps": {"STEP_GROWTH": 1.0},
+    "pure expectation maximisation": {"pooled_dpals.DAMPING": 1.0},
+    "evidence does not fade": {"pooled_dpals.FADING": 1.0},
+    "equal steps": {"pooled_dpals.GROWTH": 1.0},
     "4 steps": {"steps": 4},
     "20 steps": {"steps": 20},
     "rank 4": {"rank": 4},
@@ -86,11 +85,12 @@ def ablation() -> None:
     splits = {seed: split_entries(dpals.simulate.movielens_like(**MEDIUM, seed=seed), seed=seed)[::2] for seed in SEEDS}
     for name, changes in ABLATION.items():
         means = []
-        constants = {constant: value for constant, value in changes.items() if constant.isupper()}
-        settings = {argument: value for argument, value in changes.items() if argument not in constants}
+        settings = {argument: value for argument, value in changes.items() if "." not in argument}
         for epsilon in epsilons:
             method = [dpals.PooledDPALS(epsilon, **settings, insecure_seed=seed) for seed in splits]
-            with patch.multiple(pooled_dpals, **constants) if constants else nullcontext():
+            with ExitStack() as patched:
+                for constant in changes.keys() - settings.keys():
+                    patched.enter_context(patch(f"dpals.methods.pooled.{constant}", changes[constant]))
                 means.append(np.mean([test_rmse(m, *split) for m, split in zip(method, splits.values(), strict=True)]))
         print(f"  {name:32}" + "".join(f"{mean:9.4f}" for mean in means), flush=True)
 

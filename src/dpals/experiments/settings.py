@@ -16,7 +16,7 @@ Tuned = dict[str, dict[float | None, Settings]]
 AS_PUBLISHED = "DPFrankWolfe as published"
 """Frank-Wolfe with the bound on users that its paper has; `product_clip`, which is ours, gives it a tighter one."""
 
-_ROUNDS: Settings = {
+_DPALS: Settings = {
     "rank": 6,
     "steps": 2,
     "user_ridge": 1.0,
@@ -28,10 +28,10 @@ _ROUNDS: Settings = {
     "centre": False,
     "start_scale": 0.15,
 }
-_WALK: Settings = {"frequent_fraction": 1.0, "centre": False, "user_shrinkage": None}
-_WALK_PRIVATE: Settings = {"radius": 70.0, "power_steps": 4}
-_DESCENT: Settings = {"rank": 4, "steps": 40, "user_ridge": 1.5, "start_scale": 0.05}
-_LANGEVIN: Settings = {
+_FRANK_WOLFE: Settings = {"frequent_fraction": 1.0, "centre": False, "user_shrinkage": None}
+_FRANK_WOLFE_PRIVATE: Settings = {"radius": 70.0, "power_steps": 4}
+_DPSGD: Settings = {"rank": 4, "steps": 40, "user_ridge": 1.5, "start_scale": 0.05}
+_SGLD: Settings = {
     "rank": 4,
     "steps": 40,
     "longest_step": 8.0,
@@ -43,25 +43,25 @@ _LANGEVIN: Settings = {
 _SYNTHETIC: Tuned = {
     "ALS": {None: {"rank": 5, "steps": 10, "ridge": 0.01, "biases": False}},
     "DPALS": {
-        None: {**_ROUNDS, "ratings_per_user": 260, "sampling": "uniform"},
+        None: {**_DPALS, "ratings_per_user": 260, "sampling": "uniform"},
         1: {"ridge": 1600.0},
         5: {"ridge": 400.0},
         10: {"ridge": 300.0},
         20: {"ridge": 200.0},
     },
     "AdaDPALS": {
-        None: _ROUNDS,
+        None: _DPALS,
         1: {"ridge": 100.0},
         5: {"ridge": 25.0},
         10: {"ridge": 20.0},
         20: {"ridge": 12.0},
     },
     "DPFrankWolfe": {
-        None: {**_WALK, "radius": 70.0, "steps": 40, "row_clip": 9.0},  # without privacy
-        1: {**_WALK_PRIVATE, "row_clip": 7.0, "product_clip": 0.1, "steps": 20},
-        5: {**_WALK_PRIVATE, "row_clip": 8.0, "product_clip": 0.17, "steps": 30},
-        10: {**_WALK_PRIVATE, "row_clip": 8.0, "product_clip": 0.25, "steps": 30},
-        20: {**_WALK_PRIVATE, "row_clip": 9.0, "product_clip": 0.25, "steps": 40},
+        None: {**_FRANK_WOLFE, "radius": 70.0, "steps": 40, "row_clip": 9.0},  # without privacy
+        1: {**_FRANK_WOLFE_PRIVATE, "row_clip": 7.0, "product_clip": 0.1, "steps": 20},
+        5: {**_FRANK_WOLFE_PRIVATE, "row_clip": 8.0, "product_clip": 0.17, "steps": 30},
+        10: {**_FRANK_WOLFE_PRIVATE, "row_clip": 8.0, "product_clip": 0.25, "steps": 30},
+        20: {**_FRANK_WOLFE_PRIVATE, "row_clip": 9.0, "product_clip": 0.25, "steps": 40},
     },
     "PooledDPALS": {
         None: {"rank": 6, "noise_scale": 0.02},  # the ratings have no noise at all
@@ -69,7 +69,7 @@ _SYNTHETIC: Tuned = {
         5: {},
     },
     AS_PUBLISHED: {
-        None: {**_WALK, **_WALK_PRIVATE, "product_clip": 1.0},
+        None: {**_FRANK_WOLFE, **_FRANK_WOLFE_PRIVATE, "product_clip": 1.0},
         1: {"row_clip": 5.0, "radius": 90.0, "steps": 10},
         5: {"row_clip": 7.0, "radius": 90.0, "steps": 20},
         10: {"row_clip": 7.0, "steps": 20},
@@ -103,12 +103,12 @@ _RATINGS: Tuned = {
         20: {"steps": 5, "ridge": 5.0, "frequent_fraction": 0.6},
     },
     "DPSGD": {
-        None: {**_DESCENT, "learning_rate": 12.0, "gradient_clip": 7.0},
+        None: {**_DPSGD, "learning_rate": 12.0, "gradient_clip": 7.0},
         1: {"learning_rate": 7.0},
         5: {},
     },
     "SGLD": {
-        None: {**_LANGEVIN, "gradient_clip": 14.0},
+        None: {**_SGLD, "gradient_clip": 14.0},
         1: {"gradient_clip": 3.5, "noise_scale": 0.35},
         5: {},
         20: {"rank": 8},
@@ -143,13 +143,13 @@ _RATINGS_SMALL: Tuned = {
         20: {"steps": 3, "ridge": 5.0, "frequent_fraction": 0.6, "row_clip": 0.7},
     },
     "DPSGD": {
-        None: {**_DESCENT, "steps": 20, "gradient_clip": 7.0},
+        None: {**_DPSGD, "steps": 20, "gradient_clip": 7.0},
         1: {"rank": 2, "learning_rate": 1.0},
         5: {"learning_rate": 4.0},
         20: {"learning_rate": 7.0},
     },
     "SGLD": {
-        None: {**_LANGEVIN, "steps": 20, "gradient_clip": 5.0},
+        None: {**_SGLD, "steps": 20, "gradient_clip": 5.0},
         1: {"rank": 2, "gradient_clip": 1.0},
         5: {},
         20: {"gradient_clip": 7.0},
@@ -184,7 +184,7 @@ _TOP400: Tuned = {
         20: {"steps": 5, "row_clip": 0.7},
     },
     "DPSGD": {
-        None: {**_DESCENT, "learning_rate": 7.0, "gradient_clip": 10.0},
+        None: {**_DPSGD, "learning_rate": 7.0, "gradient_clip": 10.0},
         1: {"learning_rate": 4.0},
         5: {},
     },
@@ -195,7 +195,7 @@ _TOP400: Tuned = {
         20: {"ridge": 40.0},
     },
     "SGLD": {
-        None: {**_LANGEVIN, "gradient_clip": 7.0},
+        None: {**_SGLD, "gradient_clip": 7.0},
         1: {"rank": 2, "gradient_clip": 3.5},
         5: {},
     },

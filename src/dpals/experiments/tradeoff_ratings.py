@@ -11,12 +11,14 @@ TITLE = "Rating prediction, all movies"
 def findings(table: pl.DataFrame) -> list[str]:
     result = []
     for data in table["data"].unique(maintain_order=True):
-        paper, walk, ours = (series(table, "RMSE", data, name) for name in ("DPALS", "DPFrankWolfe", "PooledDPALS"))
+        paper, frank_wolfe, ours = (
+            series(table, "RMSE", data, name) for name in ("DPALS", "DPFrankWolfe", "PooledDPALS")
+        )
         reference = lookup(table, "RMSE", data=data, method="ALS")
         result += [
             verdict(
-                all(a < b for a, b in zip(paper, walk, strict=True)),
-                f"{data}: DPALS has {listed(paper)} at epsilon 1, 5, 10, 20, DPFrankWolfe {listed(walk)}.",
+                all(a < b for a, b in zip(paper, frank_wolfe, strict=True)),
+                f"{data}: DPALS has {listed(paper)} at epsilon 1, 5, 10, 20, DPFrankWolfe {listed(frank_wolfe)}.",
             ),
             f"{data}: PooledDPALS, which the paper does not have, {listed(ours)}; ALS without privacy {reference:.4f}.",
         ]

@@ -11,8 +11,8 @@ TITLE = "Rating prediction, the 400 most popular movies"
 def findings(table: pl.DataFrame) -> list[str]:
     result = []
     for data in table["data"].unique(maintain_order=True):
-        paper, walk, svd = (series(table, "RMSE", data, name) for name in ("DPALS", "DPFrankWolfe", "DPSVD"))
-        gains = [100 * (1 - a / b) for a, b in zip(paper, walk, strict=True)]
+        paper, frank_wolfe, svd = (series(table, "RMSE", data, name) for name in ("DPALS", "DPFrankWolfe", "DPSVD"))
+        gains = [100 * (1 - a / b) for a, b in zip(paper, frank_wolfe, strict=True)]
         mean = lookup(table, "RMSE", data=data, method="GlobalMean")
         result += [
             verdict(

@@ -50,8 +50,8 @@ def draw(table: pl.DataFrame) -> dict[str, Figure]:
         here = table.filter(epsilon=epsilon)
         for method in METHODS:
             line(axis, here.filter(method=method), "users", "RMSE", method)
-        walk = here.filter(method="DPFrankWolfe")["RMSE"].item()
-        axis.axhline(walk, color="#009E73", linestyle="--", label="DPFrankWolfe, all users")
+        frank_wolfe = here.filter(method="DPFrankWolfe")["RMSE"].item()
+        axis.axhline(frank_wolfe, color="#009E73", linestyle="--", label="DPFrankWolfe, all users")
         label(axis, "users", "test RMSE (lower is better)", sizes)
     return {"users": legend(figure, axes)}
 
@@ -65,7 +65,7 @@ def findings(table: pl.DataFrame) -> list[str]:
     for epsilon in EPSILONS:
         here = table.filter(epsilon=epsilon)
         scores = here.filter(method="DPALS").sort("users")["RMSE"].to_list()
-        walk = float(here.filter(method="DPFrankWolfe")["RMSE"].item())
+        frank_wolfe = float(here.filter(method="DPFrankWolfe")["RMSE"].item())
         few = float(here.filter(pl.col("users") == some, method="DPALS")["RMSE"].item())
         result += [
             verdict(
@@ -73,9 +73,9 @@ def findings(table: pl.DataFrame) -> list[str]:
                 f"{data}, epsilon {epsilon:g}: DPALS improves with every size, {listed(scores)}.",
             ),
             verdict(
-                few < walk,
+                few < frank_wolfe,
                 f"{data}, epsilon {epsilon:g}: DPALS with {some:,} users has {few:.4f}, DPFrankWolfe with all "
-                f"{walk:.4f}.",
+                f"{frank_wolfe:.4f}.",
             ),
         ]
     return result

@@ -116,12 +116,12 @@ class DPFrankWolfe(PrivateEstimator):
     def _train(self, ratings: Ratings) -> FactorModel:
         if ratings.n_ratings == 0:
             raise InputError("there are no ratings to learn from")
-        return self._walk(ratings, _Exact())
+        return self._train_with(ratings, _ExactStatistics())
 
     def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
-        return self._walk(ratings, _Released(self, mechanism))
+        return self._train_with(ratings, _ReleasedStatistics(self, mechanism))
 
-    def _walk(self, ratings: Ratings, source: "_Exact | _Released") -> FactorModel:
+    def _train_with(self, ratings: Ratings, source: "_ExactStatistics | _ReleasedStatistics") -> FactorModel:
         mean = source.mean(ratings) if self.centre else 0.0
         trained = np.ones(ratings.n_items, bool)
         if self.frequent_fraction < 1:
@@ -166,8 +166,8 @@ class DPFrankWolfe(PrivateEstimator):
         )
 
 
-class _Exact:
-    """What training needs to know, without privacy."""
+class _ExactStatistics:
+    """The statistics that training needs, without privacy."""
 
     def mean(self, ratings: Ratings) -> float:
         return float(np.asarray(ratings.values, np.float64).mean())
@@ -181,7 +181,7 @@ class _Exact:
         return vectors[:, 0], float(values[0])
 
 
-class _Released:
+class _ReleasedStatistics:
     """The same through the mechanism."""
 
     def __init__(self, method: DPFrankWolfe, mechanism: Mechanism) -> None:

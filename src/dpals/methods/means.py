@@ -13,6 +13,8 @@ from dpals.release.mechanism import Mechanism
 class GlobalMean(PrivateEstimator):
     """Predicts one number for every user and item: the mean of the users' means. Private.
 
+    The whole budget goes into this number.
+
     Examples
     --------
     >>> import dpals
@@ -59,7 +61,7 @@ class UserMean(PrivateEstimator):
 
 
 class ItemMean(PrivateEstimator):
-    """Predicts the mean rating of the item, drawn toward the global mean where little is known of it. Private.
+    """Predicts the mean rating of the item, shrunk toward the global mean if little is known about it. Private.
 
     Examples
     --------

@@ -14,7 +14,8 @@ from dpals.release.mechanism import Mechanism
 class Popularity(PrivateEstimator):
     """Scores items by how many people have them, for implicit feedback. Private.
 
-    A user with n items counts 1 / sqrt(n) for each of them, so that everyone spends the same.
+    A user with n items counts 1 / sqrt(n) for each of them, so that everyone spends the same. The whole
+    budget goes into this release.
 
     Examples
     --------

@@ -59,8 +59,8 @@ class PrivateSearch(PrivateEstimator, Grid):
 
     A try draws a candidate from the grid, trains it on most of each user's ratings and releases how well it guesses
     the others. The model of the best try is the result. How many tries there are is random and stays secret: that is
-    what makes the choice cheap. Neither this object nor the statement tells, and nothing of other tries is kept. Who
-    can see how long training takes can guess it, as the statement says.
+    what makes the choice cheap. Neither this object nor the statement tells, and nothing of other tries is kept. Anyone
+    who can see how long training takes can guess it, as the statement says.
 
     `fit` takes no callbacks, and of the options only threads: the others would tell how many tries there were. The
     ledger has one entry, for the search as a whole, from before it begins. Nothing of it is given back.

@@ -50,7 +50,7 @@ def test_the_statement_of_each_step_counts_the_whole_run(tmp_path):
 
 
 def test_of_two_fits_at_once_the_second_is_refused_whole_and_the_first_finishes(tmp_path):
-    """The second one begins while the first is between its steps. There is room for one and a half."""
+    """The second one begins while the first is between its steps. The budget is enough for one and a half."""
     ledger, refused = dpals.Ledger(tmp_path / "ledger.db"), []
     ledger.declare("films", 1.3, 1e-5)
 
@@ -67,7 +67,7 @@ def test_of_two_fits_at_once_the_second_is_refused_whole_and_the_first_finishes(
 
 
 @pytest.mark.parametrize("method", [dpals.PrivateBiases, dpals.PooledDPALS])
-def test_a_fit_that_is_broken_off_gives_back_what_it_may(method, tmp_path):
+def test_an_interrupted_fit_gives_back_what_it_may(method, tmp_path):
     ledger = dpals.Ledger(tmp_path / "ledger.db")
 
     def stop(_step):

@@ -156,9 +156,9 @@ class PrivateEstimator(Estimator):
         last=True,
     )
     adaptive_costs = False
-    """Whether what a release costs depends on earlier ones. The whole budget then counts as spent."""
+    """Whether the cost of a release depends on earlier releases. The whole budget then counts as spent."""
     mechanism_class = Mechanism
-    """What `fit` makes its mechanism with. An audit puts a double in its place that records what goes through."""
+    """What `fit` makes its mechanism with. An audit replaces it by one that records every release."""
 
     def fit(
         self,
@@ -177,8 +177,8 @@ class PrivateEstimator(Estimator):
             The private data.
         ledger
             Where to record what is spent; in memory if not given, so that nobody knows the total of several runs.
-            The run reserves its whole budget before it spends anything, and is refused where the data set's is too
-            small. What is left is given back when the run ends, with an error as well unless it can be resumed.
+            The run reserves its whole budget before it spends anything, and is refused if the data set's budget is
+            too small. What is left is given back when the run ends, also if it fails, unless it can be resumed.
         dataset
             The name of the data in the ledger.
         options
@@ -248,12 +248,12 @@ class PrivateEstimator(Estimator):
 
 
 def note_users(ledger: Ledger | None, dataset: str, ratings: Ratings) -> None:
-    """Let the ledger warn where the people are known under another name. Rows that are only numbered have no ids."""
+    """Let the ledger warn if it knows the users under another name. Rows that are only numbered have no ids."""
     if ledger is not None and not ratings.anonymous:
         ledger.note_users(dataset, ratings.users.tolist())
 
 
 def needs_ratings(estimator: Estimator, ratings: Ratings) -> None:
-    """Raise where the data is implicit feedback."""
+    """Raise if the data is implicit feedback."""
     if ratings.is_implicit:
         raise InputError(f"{type(estimator).__name__} needs ratings; this data is implicit feedback")

@@ -79,7 +79,7 @@ AfterStep = Callable[[int, int, FactorModel | Callable[[], FactorModel]], None]
 
 
 def unwatched(number: int, total: int, model: FactorModel | Callable[[], FactorModel], /) -> None:
-    """Nobody listens."""
+    """Do nothing: there are no callbacks."""
 
 
 @dataclass(frozen=True)

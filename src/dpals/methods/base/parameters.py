@@ -22,7 +22,7 @@ _REQUIRED = inspect.Parameter.empty
 
 @dataclass(frozen=True)
 class Within:
-    """A number between two limits, which count only where `closed`; whole numbers or None where so allowed."""
+    """A number between two limits. `closed` allows the limits, `whole` only whole numbers, `optional` also None."""
 
     low: float = 0.0
     high: float = math.inf
@@ -108,7 +108,7 @@ def parameter(
     kw_only
         Whether it is given by name only.
     last
-        Whether it stands behind those of subclasses.
+        Whether it comes after the arguments that subclasses add.
     """
     return Parameter(text, check, default, kw_only, last)
 
@@ -126,7 +126,7 @@ def attribute(text: str = "", *, init: Literal[False] = False) -> Any:  # noqa: 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter, attribute))
 class Parameters:
-    """Base of everything that declares its arguments. ``__init__`` only stores them, as scikit-learn wants it.
+    """Base of classes that declare their arguments. ``__init__`` only stores them, as scikit-learn requires.
 
     A class that writes an ``__init__`` of its own keeps it; its arguments are then those of the signature.
 
@@ -204,13 +204,13 @@ class Parameters:
 
 def _storing(parameters: Mapping[str, Parameter]) -> Any:
     """A constructor with these arguments, which stores them and does nothing else."""
-    by_name = inspect.Parameter.KEYWORD_ONLY
-    anyhow = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature(
         [
             inspect.Parameter(
                 name,
-                by_name if declared.kw_only else anyhow,
+                keyword_only if declared.kw_only else positional,
                 default=declared.default,
                 annotation=declared.annotation,
             )
@@ -228,7 +228,7 @@ def _storing(parameters: Mapping[str, Parameter]) -> Any:
         for name, value in given.arguments.items():
             setattr(self, name, value)
 
-    itself = inspect.Parameter("self", anyhow)
+    itself = inspect.Parameter("self", positional)
     __init__.__signature__ = signature.replace(parameters=[itself, *signature.parameters.values()])  # type: ignore[attr-defined]
     __init__.stores = list(parameters)  # type: ignore[attr-defined]
     return __init__
@@ -267,5 +267,5 @@ def _shown(annotation: Any) -> str:
 
 
 def _words(annotation: Any) -> tuple[str, ...]:
-    """Those of a ``Literal``."""
-    return get_args(annotation) if str(get_origin(annotation)) == str(Literal) else ()
+    """The words of a ``Literal``; none of another annotation."""
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
