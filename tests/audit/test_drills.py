@@ -33,7 +33,7 @@ def test_a_mechanism_that_trusts_its_callers_is_found_out(passages, monkeypatch)
 
 
 def test_a_bound_other_than_the_recorded_one_is_found_out(passages):
-    smaller = [replace(one, record=replace(one.record, bound=one.record.sensitivity // 2)) for one in passages]
+    smaller = [replace(one, record=replace(one.record, sensitivity=one.record.sensitivity // 2)) for one in passages]
     found = "; ".join(beyond_bounds(smaller))
     assert "the recorded bound is not the one that is enforced" in found
     assert "moves it beyond its bound" in found
