@@ -470,7 +470,7 @@ def test_a_save_removes_drafts_of_a_model_and_nothing_else(tmp_path):
 
 def test_a_killed_save_leaves_the_old_model_or_the_new_one(tmp_path):
     """Processes that end without a word, each one step further: before every change that a save makes."""
-    repository = Path(__file__).parents[1]
+    repository = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-W", "ignore", "-c", SAVING, tmp_path], check=True, cwd=repository)
     folders = sorted(tmp_path.iterdir(), key=lambda path: int(path.name))
     assert 5 < len(folders) < 29
