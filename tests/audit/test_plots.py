@@ -1,7 +1,6 @@
 """Plots of curves."""
 
-from dpals.audit.plots import draw_curves, svg_of
-from dpals.audit.report import Curve, Level
+from dpals.audit.plots import Curve, draw_curves, svg_of
 
 CURVES = (
     Curve("what the promise allows", "limit", (0.0, 0.5, 1.0), (0.0, 0.6, 1.0)),
@@ -17,6 +16,6 @@ def test_curves_are_drawn_on_linear_and_on_logarithmic_axes():
 
 
 def test_a_plot_is_a_picture_for_a_page():
-    picture = svg_of(Level(3, "canary", (), curves=CURVES))
+    picture = svg_of(CURVES)
     assert picture.startswith("<svg")
     assert "an attack" in picture

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from dpals.audit.report import Check, Curve, Level, Report, worst
+from dpals.audit.plots import Curve
+from dpals.audit.report import Check, Level, Report, worst
 
 LIMIT = Curve("what the promise allows", "limit", (0.0, 0.5, 1.0), (0.0, 0.6, 1.0))
 ATTACK = Curve("an attack", "attack", (0.0, 0.5, 1.0), (0.0, 0.55, 1.0))

@@ -14,8 +14,9 @@ from dpals.audit.confidence_bounds import (
     trials_to_refute,
 )
 from dpals.audit.p_values import judge_p_values, variance_p_value
+from dpals.audit.plots import Curve
 from dpals.audit.recorded_run import checked_subject, record_run
-from dpals.audit.report import Check, Curve, Level, Verdict
+from dpals.audit.report import Check, Level, Verdict
 from dpals.audit.search_canary import check_search
 from dpals.data.ratings import Ratings
 from dpals.methods.base.estimator import PrivateEstimator

@@ -26,8 +26,9 @@ from dpals.audit.membership_attack import (
     train,
     without_privacy,
 )
+from dpals.audit.plots import Curve
 from dpals.audit.recorded_run import checked_subject
-from dpals.audit.report import Check, Curve, Level
+from dpals.audit.report import Check, Level
 from dpals.data.simulate import movielens_like
 from dpals.errors import InputError
 from dpals.ledger.amounts import up

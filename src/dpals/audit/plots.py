@@ -1,9 +1,8 @@
 """Plots of what an attacker gains: members recognised against false alarms."""
 
 import io
-from typing import TYPE_CHECKING
-
-from dpals.audit.report import Curve, Level
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -14,6 +13,20 @@ _STYLES = {
     "reference": {"color": "tab:red", "linewidth": 1.2},
 }
 _LOWEST = 1e-3
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Share of members recognised against false alarms, for a plot.
+
+    ``kind`` is ``limit`` for what the promise allows, ``attack`` for what an attack on the private release reached and
+    ``reference`` for what the same attack reaches without privacy.
+    """
+
+    name: str
+    kind: Literal["limit", "attack", "reference"]
+    false_alarms: tuple[float, ...]
+    recognised: tuple[float, ...]
 
 
 def draw_curves(curves: tuple[Curve, ...]) -> "Figure":
@@ -35,9 +48,9 @@ def draw_curves(curves: tuple[Curve, ...]) -> "Figure":
     return figure
 
 
-def svg_of(level: Level) -> str:
+def svg_of(curves: tuple[Curve, ...]) -> str:
     """The curves of a level as SVG for a page."""
     buffer = io.StringIO()
-    draw_curves(level.curves).savefig(buffer, format="svg")
+    draw_curves(curves).savefig(buffer, format="svg")
     text = buffer.getvalue()
     return text[text.index("<svg") :]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from dpals.audit.plots import Curve, svg_of
 from dpals.ledger.amounts import spent
 from dpals.statement.page import page
 
@@ -28,20 +29,6 @@ class Check:
     question: str
     verdict: Verdict
     detail: str
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Share of members recognised against false alarms, for a plot.
-
-    ``kind`` is ``limit`` for what the promise allows, ``attack`` for what an attack on the private release reached and
-    ``reference`` for what the same attack reaches without privacy.
-    """
-
-    name: str
-    kind: Literal["limit", "attack", "reference"]
-    false_alarms: tuple[float, ...]
-    recognised: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -141,7 +128,6 @@ class Report:
 
     def to_html(self) -> str:
         """The report as a page of its own, with plots."""
-        from dpals.audit.plots import svg_of
 
         parts = [
             f"<p>{html.escape(self.method)}, on {html.escape(self.data)}. Claimed: {html.escape(self.claim)}.</p>",
@@ -156,5 +142,5 @@ class Report:
             ]
             parts.append("</table>")
             if level.curves:
-                parts.append(f"<p>What an attacker gains:</p>{svg_of(level)}")
+                parts.append(f"<p>What an attacker gains:</p>{svg_of(level.curves)}")
         return page("Audit of the privacy promise", "\n".join(parts))

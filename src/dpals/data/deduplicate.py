@@ -28,8 +28,8 @@ def sort_and_deduplicate(
 ) -> SomeRatings:
     """Sort rows into a sparse matrix. Empties `columns` on the way, so that no column is in memory twice for long.
 
-    Formal guarantee: which of several rows for one user and item stays is a function of these rows: the latest, and
-    the highest rating of equally late ones.
+    Formal guarantee (docs/privacy.md, step 10): which of several rows for one user and item stays is a function of
+    these rows: the latest, and the highest rating of equally late ones.
 
     Parameters
     ----------

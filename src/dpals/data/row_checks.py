@@ -13,7 +13,8 @@ from dpals.data.sources import Batch
 def usable_rows(batch: Batch, names: Mapping[str, str], limits: Range | None, bad: BadRows) -> Batch:
     """Return the rows that have all they need; the others go to `bad`.
 
-    Formal guarantee: whether a row can be used depends on that row and the declared range alone.
+    Formal guarantee (docs/privacy.md, step 10): whether a row can be used depends on that row and the declared range
+    alone.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpals.errors import InputError
+from dpals.methods.base.parameters import Parameters
 from dpals.methods.base.registry import METHODS
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class _NotPlainError(Exception):
     """There is a value without a form in JSON."""
 
 
-def _told(estimator: "Estimator") -> dict[str, Any]:
+def _told(estimator: Parameters) -> dict[str, Any]:
     """Plain attributes, and not get_params, which may show what was chosen when the method was fitted."""
     name = type(estimator).__name__
     if _method_named(name) is not type(estimator):
@@ -113,13 +114,11 @@ def _told(estimator: "Estimator") -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """The value as JSON gives it back: Python's own numbers and text, lists and dicts."""
-    from dpals.methods.base.estimator import Estimator
-
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
         return value
-    if isinstance(value, Estimator):
+    if isinstance(value, Parameters):
         return _told(value)
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {str(key): _plain(content) for key, content in value.items()}

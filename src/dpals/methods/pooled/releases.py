@@ -86,8 +86,9 @@ def release_cooccurrence(
 ) -> tuple[Doubles, Doubles]:
     """Which items occur together in users' histories, whatever the ratings: features of each item, of unit variance.
 
-    Items that the same people rate tend to be liked by the same people. This is a subspace iteration, from random
-    features, on the co-occurrence of the items. The second result is how much items differ in each feature.
+    Items that the same people rate tend to be liked by the same people. This is a subspace iteration on the
+    co-occurrence of the items that starts with random features. The second result is how much items differ in each
+    feature.
     """
     users, mechanism, weights = training.users, training.mechanism, training.items.usable_weights
     size = -(-3 * rank // 2)
