@@ -80,14 +80,14 @@ from dpals.ledger.checkpoint import Checkpoint
 from dpals.cli import main
 
 how, after = int(sys.argv.pop(1)), int(sys.argv.pop(1))
-keep = Checkpoint.keep
+save = Checkpoint.save
 
 def interrupted(self, number, record, table):
-    keep(self, number, record, table)
+    save(self, number, record, table)
     if number == after:
         os.kill(os.getpid(), how)
 
-Checkpoint.keep = interrupted
+Checkpoint.save = interrupted
 main()
 """
 
