@@ -59,7 +59,7 @@ def test_starting_over_is_possible_and_costs_again(ratings_file, tmp_path):
     before = spent(tmp_path)
     result = run(ratings_file, "-o", "model", *FIT, *SMALL, "--fresh", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "going on" not in result.stderr
+    assert "resuming" not in result.stderr
     assert before == BUDGET.cost, "some of it was released, and its costs are adaptive"
     assert spent(tmp_path) == 2 * BUDGET.cost
     assert dpals.Ledger(tmp_path / "dpals-ledger.db").open_runs() == []

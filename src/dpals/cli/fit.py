@@ -120,7 +120,7 @@ def command(
     spending.announce(data, console)
     if dry_run:
         with warnings_shown():
-            spending.warn_if_known(data)
+            spending.warn_of_shared_users(data)
         console.print("Nothing was spent: this was a dry run.")
         if as_json:
             print_json(spending.facts())

@@ -94,7 +94,7 @@ class Spending:
             advice = "If one of these is about the same people, pass its name as --dataset, so that costs add up."
             console.print(f"The ledger also has {names}. {advice}")
 
-    def warn_if_known(self, data: "Ratings") -> None:
+    def warn_of_shared_users(self, data: "Ratings") -> None:
         """Warn if the ledger has the same users under another name."""
         from dpals.ledger.ledger import Ledger
 
