@@ -98,3 +98,10 @@ def test_a_large_catalogue_has_no_covariance():
     ratings = dpals.Ratings.from_arrays([1, 2], [0, 1], [3.0, 4.0], rating_range=(1, 5), catalogue=range(5000))
     with pytest.raises(dpals.InputError, match="use search='power'"):
         dpals.DPFrankWolfe(1.0, search="covariance", frequent_fraction=1.0).fit(ratings)
+
+
+def test_a_share_that_leaves_nothing_is_refused_before_anything_is_spent(task):
+    ledger = dpals.Ledger()
+    with pytest.raises(ValueError, match="count_share must leave something"):
+        dpals.DPFrankWolfe(count_share=0.995).fit(task.train, ledger=ledger)
+    assert ledger.spent("ratings") == 0
