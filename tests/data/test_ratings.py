@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from tests.data.tables import as_dict, assert_same, columns, tables
+from tests.data.tables import as_dict, assert_same, columns, few_rows
 
 from dpals import Ratings
 from dpals.kernels.hashing import id_hashes
@@ -62,7 +62,7 @@ class TestUserHashes:
         assert len(set(everyone.tolist())) == len({tuple(row) for row in rows})
 
 
-@given(table=tables(), data=st.data(), implicit=st.booleans())
+@given(table=few_rows(), data=st.data(), implicit=st.booleans())
 def test_taken_users_have_all_their_ratings(table: list[tuple[Any, ...]], data: st.DataObject, implicit: bool) -> None:
     users, items, values, stamps = columns(table)
     rated: dict[str, Any] = {} if implicit else {"values": values, "rating_range": (0.5, 5)}

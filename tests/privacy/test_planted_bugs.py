@@ -22,7 +22,7 @@ from tests.privacy.planted_bugs import (
 )
 
 BUGS = known_bugs()
-HARMLESS = Change("errors.py", '"""Errors that tell the user what to change."""', '"""Errors."""')
+HARMLESS = Change("errors.py", '"""Errors that say what the caller has to change."""', '"""Errors."""')
 
 
 def test_names_are_their_own_and_methods_are_those_of_the_command():

@@ -25,30 +25,30 @@ class Forgetful:
         self.ledger = ledger
         self.given = []
         self.unpaid = 0
-        self.dropped = 0
+        self.discarded = 0
 
-    def recall(self, *_):
+    def load(self, *_):
         return None
 
-    def keep(self, _number, _record, table):
+    def save(self, _number, _record, table):
         self.given.append(table.copy())
         self.unpaid += not any(entry.kind == "spend" for entry in self.ledger.entries())
 
-    def drop(self, _):
-        self.dropped += 1
+    def discard(self, _):
+        self.discarded += 1
 
 
 class Overtaken(Forgetful):
     """A copy of the checkpoint publishes another table at the same time."""
 
-    def keep(self, number, record, table):
-        super().keep(number, record, table)
+    def save(self, number, record, table):
+        super().save(number, record, table)
         self.ledger.publish(NAME, f"{self.run}/{number}", "of the copy")
 
 
-def release(ledger, keeper):
+def release(ledger, store):
     """A release of the number of two users, in steps of the grid."""
-    mechanism = Mechanism(BUDGET, ledger, NAME, keeper=keeper)
+    mechanism = Mechanism(BUDGET, ledger, NAME, store=store)
     published = mechanism.release(
         Query("number of users", 1, 1.0), Contribution(Pattern.one_item(2), np.ones(2)), BUDGET.cost
     )
@@ -57,10 +57,10 @@ def release(ledger, keeper):
 
 def test_what_is_kept_is_paid_for_and_is_what_is_published():
     ledger = Ledger()
-    keeper = Forgetful(ledger)
-    published = release(ledger, keeper)
-    assert keeper.unpaid == 0
-    assert [table.tobytes() for table in keeper.given] == [published.tobytes()]
+    store = Forgetful(ledger)
+    published = release(ledger, store)
+    assert store.unpaid == 0
+    assert [table.tobytes() for table in store.given] == [published.tobytes()]
 
 
 def test_the_ledger_knows_numbers_before_they_leave_the_mechanism():
@@ -88,10 +88,10 @@ def test_two_tables_are_not_published_under_one_spend():
 
 def test_numbers_that_may_not_be_published_do_not_stay_in_the_checkpoint():
     ledger = Ledger()
-    keeper = Overtaken(ledger)
+    store = Overtaken(ledger)
     with pytest.raises(RuntimeError):
-        release(ledger, keeper)
-    assert keeper.dropped == 1
+        release(ledger, store)
+    assert store.discarded == 1
 
 
 def test_a_receipt_does_not_stand_for_a_dearer_release():
