@@ -22,7 +22,7 @@ quickstart: install ## run the main job on data it simulates
 # Kernels first, in one process: two that compile one function for different types at once can spoil numba's cache.
 test: install lint ## lint, types, import contract and all quick tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/kernels
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --ignore tests/kernels
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/kernels
 
 test-slow: install ## tests that take minutes
 	$(BIN)/python -m pytest -m slow

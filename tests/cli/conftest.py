@@ -1,9 +1,12 @@
-"""The command as a process, and small models and histories for it to work on."""
+"""The command, in this process or in one of its own, and small models and histories for it to work on."""
 
+import io
 import os
 import pty
+import signal
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +15,30 @@ import polars as pl
 import pytest
 
 import dpals
+from dpals.cli import main
 
 COMMAND = Path(sys.executable).with_name("dpals")
 ENVIRONMENT = {**os.environ, "COLUMNS": "120"}
 
 
-def run(*arguments, cwd=None, **more):
-    """Run dpals to its end; standard output and error are text."""
+def run(*arguments, cwd=None):
+    """Run dpals to its end in this process, which saves starting one; standard output and error are text."""
+    arguments = [str(COMMAND), *map(str, arguments)]
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
+    handler = signal.getsignal(signal.SIGTERM)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", arguments)
+        patch.setenv("COLUMNS", ENVIRONMENT["COLUMNS"])
+        patch.chdir(cwd or ".")
+        with redirect_stdout(streams[0]), redirect_stderr(streams[1]), pytest.raises(SystemExit) as ended:
+            main()
+    signal.signal(signal.SIGTERM, handler)
+    printed = [stream.buffer.getvalue().decode() for stream in streams]
+    return subprocess.CompletedProcess(arguments, ended.value.code or 0, *printed)
+
+
+def run_process(*arguments, cwd=None, **more):
+    """The same in a process of its own."""
     return subprocess.run(
         [COMMAND, *map(str, arguments)],
         cwd=cwd,

@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from tests.cli.conftest import refused, run
+from tests.cli.conftest import refused, run, run_process
 
 
 def completed(*words):
@@ -13,7 +13,7 @@ def completed(*words):
         "COMP_CWORD": str(len(words)),
         "_DPALS_COMPLETE": "bash_complete",
     }
-    result = run(env=asked)
+    result = run_process(env=asked)
     assert result.returncode == 0, result.stderr
     return result.stdout.split()
 

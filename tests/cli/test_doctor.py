@@ -3,7 +3,7 @@
 import json
 import os
 
-from tests.cli.conftest import run
+from tests.cli.conftest import run, run_process
 
 
 def test_doctor_finds_this_installation_well():
@@ -23,7 +23,7 @@ def test_what_is_wrong_is_said(tmp_path):
     """Here: a library that is broken."""
     (tmp_path / "cryptography.py").write_text("")
     broken = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
-    result = run("doctor", "--quiet", env=broken)
+    result = run_process("doctor", "--quiet", env=broken)
     assert result.returncode == 1
     assert "kernels and noise" in result.stdout
     assert "libraries:" not in result.stdout

@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from tests.cli.conftest import FIT, SMALL, interrupted_fit, run_on_terminal
+from tests.cli.conftest import FIT, SMALL, interrupted_fit, run_on_terminal, run_process
 from tests.cli.conftest import run as dpals_command
 
 import dpals
@@ -195,7 +195,7 @@ def test_a_full_disk_loses_nothing(ratings_file, tmp_path):
     def full():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
-    result = run(*arguments, cwd=tmp_path, preexec_fn=full)
+    result = run_process("fit", *arguments, cwd=tmp_path, preexec_fn=full)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     assert "Run the same command again" in result.stderr

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-from tests.cli.conftest import COMMAND, ENVIRONMENT, refused, run, run_on_terminal
+from tests.cli.conftest import COMMAND, ENVIRONMENT, refused, run, run_on_terminal, run_process
 
 import dpals
 
@@ -219,7 +219,7 @@ def test_a_full_disk_is_one_sentence(files, tmp_path, output):
         resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, 4_000))
 
     arguments = ("recommend", files.private, "--history", files.history, *NAMES, "-q", "-o", output)
-    refused(run(*arguments, cwd=tmp_path, preexec_fn=limit), "the disk is full", "Free some space")
+    refused(run_process(*arguments, cwd=tmp_path, preexec_fn=limit), "the disk is full", "Free some space")
     assert os.listdir(tmp_path) == []
 
 

@@ -9,6 +9,7 @@ from tests.cli.conftest import FIT, SMALL, interrupted_fit
 from tests.cli.conftest import run as dpals_command
 
 import dpals
+from dpals.ledger import transactions
 from dpals.release.accounting import Budget
 
 BUDGET = Budget(1.0, 1e-6)
@@ -42,7 +43,8 @@ def test_a_budget_that_is_too_small_is_refused_before_the_data_is_read(tmp_path)
     assert spent(tmp_path) == 0
 
 
-def test_a_ledger_that_another_process_holds_is_said(ratings_file, tmp_path):
+def test_a_ledger_that_another_process_holds_is_said(ratings_file, tmp_path, monkeypatch):
+    monkeypatch.setitem(transactions._OPEN, "timeout", 0.2)
     path = tmp_path / "dpals-ledger.db"
     dpals.Ledger(path)
     other = sqlite3.connect(path, isolation_level=None)

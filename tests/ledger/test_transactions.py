@@ -16,7 +16,7 @@ from dpals.ledger import transactions
 from dpals.ledger.ledger import Ledger
 from dpals.release.accounting import Budget
 
-KILLS = 50
+KILLS = {"quick": 12, "long": 100}
 
 
 def test_every_entry_has_random_bytes_of_its_own(ledger):
@@ -119,11 +119,12 @@ def test_processes_that_create_a_ledger_at_once_share_it(path):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_kill_at_any_point_loses_no_spend(path):
+@pytest.mark.parametrize("length", ["quick", pytest.param("long", marks=pytest.mark.slow)])
+def test_kill_at_any_point_loses_no_spend(path, length):
     """What a process said it had spent, before it was killed, is in the ledger afterwards."""
     rng = random.Random(5)
     acknowledged = 0
-    for kill in range(KILLS):
+    for kill in range(KILLS[length]):
         process = spender(path, 10**9, f"run {kill}", 1)
         assert process.stdout.read(1) == b"x"
         time.sleep(rng.uniform(0, 0.03))
