@@ -3,12 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib as mpl
 import polars as pl
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -38,8 +33,8 @@ def panels(title: str, names: Sequence[str], height: float = 4.2) -> tuple[Figur
     rows = 2 if len(names) == 4 else 1
     columns = len(names) // rows
     size = (2.2 + 4.7 * columns, height * rows)
-    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
-    axes = grid.ravel().tolist()
+    figure = Figure(figsize=size, layout="constrained")  # not by pyplot, which would keep it until it is closed
+    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     figure.suptitle(title, fontsize=13, fontweight="bold")
     for axis, name in zip(axes, names, strict=True):
         axis.set_title(name, fontsize=10)

@@ -76,13 +76,10 @@ def write(experiment: Experiment, table: "pl.DataFrame", home: Path, command: st
 
     Returns the findings, as lines of a list.
     """
-    import matplotlib.pyplot as plt
-
     table.write_csv(home / "table.csv")
     figures = experiment.draw(table)
     for name, figure in figures.items():
         figure.savefig(home / f"{name}.png", dpi=150, bbox_inches="tight")
-        plt.close(figure)
     lines = [f"# {experiment.title}", "", f"**The paper:** {experiment.claim}", "", "**Measured:**", ""]
     findings = [f"- {finding}" for finding in experiment.findings(table)]
     lines += [*findings, "", *(f"![{name}]({name}.png)" for name in figures)]
