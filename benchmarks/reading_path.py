@@ -48,6 +48,7 @@ def main():
     command(["simulate", str(folder / "ratings.csv"), "--users", "300", "--items", "200", "-q"], standalone_mode=False)
     source, model_folder = str(folder / "ratings.csv"), str(folder / "model")
     fit = ["fit", source, "-o", model_folder, "--epsilon", "1", "--rating-range", "0.5", "5", "-q"]
+    fit += ["--ledger", str(folder / "ledger.db")]
     for name, work, end in (
         ("dpals fit, to its first release", lambda: command(fit, standalone_mode=False), "release"),
         ("fit of PooledDPALS, to its first release", lambda: dpals.PooledDPALS(1.0).fit(ratings), "release"),
