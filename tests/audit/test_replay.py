@@ -26,18 +26,10 @@ def failures(method, **arguments):
     return [check.question for check in level.checks if check.verdict == "failed"]
 
 
-@pytest.mark.parametrize(
-    ("method", "implicit"),
-    [
-        (dpals.ItemMean(1.0), False),
-        (dpals.UserMean(), False),
-        (dpals.PooledDPALS(1.0, rank=2), False),
-        (dpals.PooledDPALS(1.0, rank=2), True),
-        (dpals.PrivateSearch(dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, 1.0, tries=3), False),
-    ],
-)
-def test_sound_methods_pass(method, implicit):
-    assert failures(method, implicit=implicit) == []
+@pytest.mark.parametrize("method", [dpals.ItemMean(1.0), dpals.UserMean()])
+def test_sound_methods_pass(method):
+    """And so does every other one: tests/privacy/test_methods.py."""
+    assert failures(method) == []
 
 
 def test_someone_comes_close_to_the_bound():

@@ -7,7 +7,7 @@ as they are given.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-_RANGES_PER_THREAD = 32
+_RANGES_PER_THREAD = 32  # at most
+_ENTRIES_PER_RANGE = 2**12  # at least, if there are two ranges for each thread
 _LIMIT: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
@@ -29,7 +30,8 @@ def in_threads(work: Callable[[int, int], Any], pointers: NDArray[np.int64], thr
     There are more ranges than threads, so that one slow thread does not keep the others waiting for long.
     """
     threads = thread_count(threads)
-    return list(map_ranges(work, balanced_ranges(pointers, threads * _RANGES_PER_THREAD), threads))
+    ranges = threads * int(np.clip(pointers[-1] // _ENTRIES_PER_RANGE // threads, 2, _RANGES_PER_THREAD))
+    return list(map_ranges(work, balanced_ranges(pointers, ranges), threads))
 
 
 def balanced_ranges(pointers: NDArray[np.int64], parts: int, longest: int | None = None) -> list[tuple[int, int]]:
@@ -48,9 +50,24 @@ def balanced_ranges(pointers: NDArray[np.int64], parts: int, longest: int | None
 
 
 def map_ranges(work: Callable[[int, int], Any], ranges: Sequence[tuple[int, int]], threads: int) -> Iterator[Any]:
-    """work(start, stop) of each range, in the order of the ranges."""
-    with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(lambda ends: work(*ends), ranges)
+    """work(start, stop) of each range, in the order of the ranges. It may not share out work among threads itself.
+
+    When this ends, by an error as well, no thread works on the ranges any more.
+    """
+    calls = [_pool(threads, os.getpid()).submit(work, *ends) for ends in ranges]
+    try:
+        for call in calls:
+            yield call.result()
+    finally:
+        for call in calls:
+            call.cancel()
+        wait(calls)
+
+
+@cache
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:  # noqa: ARG001, threads do not survive a fork
+    """Threads that are started once for a process: starting them takes longer than small work does."""
+    return ThreadPoolExecutor(threads)
 
 
 def thread_count(asked: int | None = None) -> int:
