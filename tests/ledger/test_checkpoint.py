@@ -393,7 +393,9 @@ def test_nothing_in_it_tells_about_the_ratings_but_what_was_released(ratings, tm
     """The same noise and the same releases give the same folder, whoever is in the data."""
     released = np.zeros((60, 1), np.int64)
     monkeypatch.setattr(
-        Mechanism, "exact_sums", lambda _, query, *__: released[: query.n_items].repeat(_width(query), 1)
+        Mechanism,
+        "exact_sums",
+        lambda _, work, __: [released[: query.n_items].repeat(_width(query), 1) for query in work.queries],
     )
     fewer = dpals.Ratings.from_csr(ratings.to_csr()[:200], rating_range=(0.5, 5.0))
     contents = []

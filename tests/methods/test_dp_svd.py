@@ -7,6 +7,7 @@ import dpals
 from dpals.evaluation.metrics import rmse
 from dpals.evaluation.splits import pairs, split_entries
 from dpals.methods.shared.covariance import release_covariance
+from dpals.private.covariance import Rows, RowsOf
 from dpals.release.mechanism import Mechanism
 
 
@@ -37,9 +38,8 @@ def test_a_user_far_beyond_the_clip_counts_as_one_at_it():
         np.repeat(np.arange(200), 20), np.tile(np.arange(20), 200), np.full(4000, 5.0), rating_range=(1, 5)
     )
     mechanism = Mechanism(dpals.Budget(1e4, 1e-5), insecure_seed=1)
-    released = release_covariance(
-        mechanism, "test", ratings, np.full(4000, 100.0), longest=1.0, cost=mechanism.budget.cost
-    )
+    rows = RowsOf(lambda ratings, _: Rows(ratings, np.full(4000, 100.0)), None, longest=1.0)
+    released = release_covariance(mechanism, "test", ratings, rows, 20, mechanism.budget.cost)
     np.testing.assert_allclose(released, 200 / 20, rtol=0.02)
 
 

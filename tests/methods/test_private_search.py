@@ -36,11 +36,15 @@ def mechanisms(monkeypatch):
             self.published, self.contributions = [], []
             opened.append(self)
 
-        def release(self, query, contributions, cost):
-            result = super().release(query, contributions, cost)
-            self.published.append(result)
-            self.contributions += [contributions] if isinstance(contributions, Contribution) else list(contributions)
-            return result
+        def release_together(self, population, function, public, queries):
+            def watched(block, public):
+                contributed = function(block, public)
+                self.contributions += contributed if isinstance(contributed, tuple) else [contributed]
+                return contributed
+
+            results = super().release_together(population, watched, public, queries)
+            self.published += results
+            return results
 
     monkeypatch.setattr(dpals.PrivateSearch, "mechanism_class", RecordingMechanism)
     return opened

@@ -9,8 +9,18 @@ import numpy as np
 
 import dpals
 from dpals.private.frank_wolfe import FrankWolfeProblem, FrankWolfeSteps
-from dpals.private.gradients import gradient_contribution
-from dpals.private.pooled import Bounds, WeightedUsers
+from dpals.private.gradients import GradientStep, gradient_contribution
+from dpals.private.pooled import (
+    Bounds,
+    Features,
+    PooledStep,
+    RatingWeights,
+    activity_contribution,
+    direction_contribution,
+    feature_gram_contribution,
+    step_contributions,
+    weight_contributions,
+)
 from dpals.private.sampling import adaptive_weights
 from dpals.private.scoring import score_contribution
 from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
@@ -50,23 +60,23 @@ def parts(name, contribution):
 
 def contributions(implicit):
     ratings, hidden, rng = people(0, implicit), people(1, implicit), np.random.default_rng(2)
-    everyone = WeightedUsers.of(ratings, rng.uniform(0.1, 1, N_ITEMS), 20.0)
-    yield from parts("weights", everyone.weight_contribution())
-    yield from parts("user weights", everyone.user_weight_contribution())
-    yield "activity", everyone.activity_contribution(40).pattern.items
+    weights = RatingWeights(rng.uniform(0.1, 1, N_ITEMS), 20.0)
+    for name, contribution in zip(("user weights", "weights"), weight_contributions(ratings, weights), strict=True):
+        yield from parts(name, contribution)
+    yield "activity", activity_contribution(ratings, 40).pattern.items
     yield "adaptive weights", adaptive_weights(ratings, rng.uniform(0, 100, N_ITEMS), 0.3)
     for rank in RANKS:
-        sums = everyone.feature_sums(numbers(rng, N_ITEMS, rank).astype(np.float64))
-        yield from parts(f"rank {rank}, Gram matrix", everyone.gram_contribution(sums, 1.0))
-        yield from parts(f"rank {rank}, directions", everyone.direction_contribution(sums))
+        features = Features(weights, numbers(rng, N_ITEMS, rank).astype(np.float64), 1.0)
+        yield from parts(f"rank {rank}, Gram matrix", feature_gram_contribution(ratings, features))
+        yield from parts(f"rank {rank}, directions", direction_contribution(ratings, features))
         problem = problem_of(rng, rank, implicit)
-        contributions = everyone.step_contributions(problem, 1.6, Bounds(0.5, 2.0, 0.3 * rank**0.5))
-        for name, contribution in contributions._asdict().items():
-            yield from parts(f"rank {rank}, {name}", contribution)
+        step = PooledStep(weights, problem, 1.6, Bounds(0.5, 2.0, 0.3 * rank**0.5))
+        for number, contribution in enumerate(step_contributions(ratings, step)):
+            yield from parts(f"rank {rank}, sum {number} of a step", contribution)
         sides = problem.solve(ratings), problem.features
         yield from parts(f"rank {rank}, gains", score_contribution(*sides, ratings, hidden))
         if not implicit:
-            yield from parts(f"rank {rank}, gradients", gradient_contribution(ratings, problem, rank, 2.0))
+            yield from parts(f"rank {rank}, gradients", gradient_contribution(ratings, GradientStep(problem, 2.0)))
             steps = FrankWolfeSteps(rng.uniform(0, 1, rank), rng.uniform(0.5, 1, rank), clip=3.0)
             considered = rng.uniform(size=N_ITEMS) < 0.9
             found = FrankWolfeProblem(problem.features, problem.offsets, considered, steps, 5.0).solve_with_residuals(

@@ -62,8 +62,8 @@ def test_neighbours_differ_by_what_the_bounds_allow_and_by_nothing_else(implicit
 
 def test_a_method_that_forgets_its_own_bounds_costs_accuracy_and_not_privacy(monkeypatch):
     """The mechanism scales users down whatever a method contributes, so the audit has nothing to report."""
-    monkeypatch.setattr("dpals.methods.dpals.clip_rows", lambda users, _: 100 * users)
-    monkeypatch.setattr("dpals.methods.dpals.clipped_entries", lambda ratings, *_: 1000.0 * ratings.values)
+    monkeypatch.setattr("dpals.private.dpals.clip_rows", lambda users, _: 100 * users)
+    monkeypatch.setattr("dpals.private.dpals.clipped_entries", lambda ratings, *_: 1000.0 * ratings.values)
     level = audit_replay(METHODS["DPALS"], n_users=16)
     assert [check for check in level.checks if check.verdict != "passed"] == []
     assert level.facts["largest_share_of_bound"] > 0.98

@@ -22,9 +22,9 @@ numbers = st.one_of(
 class RecordingMechanism(Mechanism):
     """Keeps the exact sums of each release, as they are before the noise."""
 
-    def exact_sums(self, query, grid, contributions):
-        self.sums = super().exact_sums(query, grid, contributions)
-        return self.sums.copy()
+    def exact_sums(self, work, population):
+        (self.sums,) = super().exact_sums(work, population)
+        return [self.sums.copy()]
 
 
 @st.composite

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpals
-from dpals.private.gradients import gradient_contribution
+from dpals.private.gradients import GradientStep, gradient_contribution
 from dpals.private.user_vectors import LeastSquaresProblem
 
 N_ITEMS, RANK, RIDGE, BIAS_RIDGE, MEAN = 12, 3, 0.6, 2.0, 3.0
@@ -26,7 +26,7 @@ def sides():
 
 def contribution(ratings, sides, bound):
     problem = LeastSquaresProblem.of(*sides, MEAN, RIDGE, bias_ridge=BIAS_RIDGE)
-    return gradient_contribution(ratings, problem, RANK, bound)
+    return gradient_contribution(ratings, GradientStep(problem, bound))
 
 
 def loss(ratings, user, factors, biases):

@@ -6,6 +6,7 @@ from scipy.sparse import csr_array
 
 import dpals
 from dpals.private.means import (
+    MeanAndBound,
     equal_weights,
     mean_contribution,
     residual_contribution,
@@ -34,7 +35,7 @@ def test_offsets_are_the_users_shrunken_mean_residuals(table):
 
 @given(tables)
 def test_the_mean_is_offered_within_its_bound(table):
-    contribution = mean_contribution(ratings_of(table), middle=2.75, half_range=2.25)
+    contribution = mean_contribution(ratings_of(table))
     means = [np.mean(list(row.values())) - 2.75 for row in table]
     np.testing.assert_allclose(contribution.vectors[:, 0], means, atol=1e-12)
     assert (contribution.vectors[:, 1] == 2.25).all()
@@ -52,8 +53,7 @@ def test_everyones_weights_have_norm_one(table):
 @given(tables, st.floats(0.1, 3))
 def test_residuals_are_clipped_as_a_whole(table, bound):
     ratings = ratings_of(table)
-    predictions = np.full(ratings.n_ratings, 3.0)
-    contributed = residual_contribution(ratings, predictions, bound).coefficients
+    contributed = residual_contribution(ratings, MeanAndBound(3.0, bound)).coefficients
     for user, row in enumerate(table):
         own = contributed[ratings.indptr[user] : ratings.indptr[user + 1]]
         residuals = np.array([row[j] - 3.0 for j in sorted(row)]) / np.sqrt(len(row))
@@ -64,7 +64,7 @@ def test_residuals_are_clipped_as_a_whole(table, bound):
 def test_users_without_ratings_offer_nothing():
     empty = ratings_of([{0: 1.0}, {1: 2.0}]).keep(np.array([False, True]))
     assert user_offsets(empty, np.full(6, 3.0), 0.0).tolist() == pytest.approx([0.0, -1.0])
-    assert residual_contribution(empty, np.full(1, 3.0), 1.0).coefficients.tolist() == [-1.0]
+    assert residual_contribution(empty, MeanAndBound(3.0, 1.0)).coefficients.tolist() == [-1.0]
 
 
 @given(tables)

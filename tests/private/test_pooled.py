@@ -1,13 +1,25 @@
 """What users contribute to PooledDPALS, against the definitions written out user by user."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import dpals
-from dpals.private.pooled import Bounds, WeightedUsers
+from dpals.private.pooled import (
+    Bounds,
+    Features,
+    PooledStep,
+    RatingWeights,
+    direction_contribution,
+    feature_gram_contribution,
+    step_contributions,
+    weighted_users,
+)
 from dpals.private.sampling import share_of_users
 
 N_ITEMS, RANK, CONSTANT = 15, 3, 0.7
+NAMES = "gram", "covariance", "moments"
 LOOSE, TIGHT = Bounds(1e9, 1e9, 1e9), Bounds(0.4, 0.8, 0.3)
 
 
@@ -33,6 +45,11 @@ def model():
     )
 
 
+def contributions_of(ratings, model, weights, bounds):
+    public = PooledStep(RatingWeights(weights, 3.0), model.user_problem(), CONSTANT, bounds)
+    return SimpleNamespace(**dict(zip(NAMES, step_contributions(ratings, public), strict=True)))
+
+
 def by_user(ratings, model, item_weights):
     """For each user: items, weights, residuals, vector with the constant, uncertainty of the vector."""
     for i in range(ratings.n_users):
@@ -50,8 +67,8 @@ def by_user(ratings, model, item_weights):
 
 def test_contributions_are_what_the_definitions_say(ratings, model):
     item_weights = np.linspace(1, 3, N_ITEMS)
-    everyone = WeightedUsers.of(ratings, item_weights, largest_sum=3.0)
-    contributions = everyone.step_contributions(model.user_problem(), CONSTANT, LOOSE)
+    everyone = weighted_users(ratings, RatingWeights(item_weights, 3.0))
+    contributions = contributions_of(ratings, model, item_weights, LOOSE)
     for i, (_, weights, residuals, vector, spread) in enumerate(by_user(ratings, model, item_weights)):
         row = slice(ratings.indptr[i], ratings.indptr[i + 1])
         np.testing.assert_allclose(everyone.weights[row], weights, rtol=1e-12)
@@ -65,9 +82,8 @@ def test_contributions_are_what_the_definitions_say(ratings, model):
 
 
 def test_one_scale_per_user_brings_each_contribution_to_its_bound(ratings, model):
-    everyone = WeightedUsers.of(ratings, np.ones(N_ITEMS), largest_sum=3.0)
-    contributions = everyone.step_contributions(model.user_problem(), CONSTANT, TIGHT)
-    free = everyone.step_contributions(model.user_problem(), CONSTANT, LOOSE)
+    contributions = contributions_of(ratings, model, np.ones(N_ITEMS), TIGHT)
+    free = contributions_of(ratings, model, np.ones(N_ITEMS), LOOSE)
     clipped = 0
     for i in range(ratings.n_users):
         row = slice(ratings.indptr[i], ratings.indptr[i + 1])
@@ -90,21 +106,20 @@ def test_one_scale_per_user_brings_each_contribution_to_its_bound(ratings, model
 def test_a_user_contributes_the_same_bits_whoever_else_is_there(ratings, model):
     weights = np.linspace(1, 2, N_ITEMS)
     alone = ratings.keep(ratings.rows == 7)
-    together = WeightedUsers.of(ratings, weights, 3.0).step_contributions(model.user_problem(), CONSTANT, TIGHT)
-    single = WeightedUsers.of(alone, weights, 3.0).step_contributions(model.user_problem(), CONSTANT, TIGHT)
+    together = contributions_of(ratings, model, weights, TIGHT)
+    single = contributions_of(alone, model, weights, TIGHT)
     row = slice(ratings.indptr[7], ratings.indptr[8])
     assert np.array_equal(together.moments.coefficients[row], single.moments.coefficients)
-    for part, same in zip(together, single, strict=True):
-        assert np.array_equal(part.vectors[7], same.vectors[7])
+    for name in NAMES:
+        assert np.array_equal(getattr(together, name).vectors[7], getattr(single, name).vectors[7])
     assert together.gram.coefficients[7] == single.gram.coefficients[7]
     assert together.covariance.coefficients[7] == single.covariance.coefficients[7]
 
 
 def test_users_who_are_asked_for_their_covariance_contribute_the_same_as_before(ratings, model, monkeypatch):
-    everyone = WeightedUsers.of(ratings, np.ones(N_ITEMS), largest_sum=3.0)
-    all_of_them = everyone.step_contributions(model.user_problem(), CONSTANT, TIGHT)
+    all_of_them = contributions_of(ratings, model, np.ones(N_ITEMS), TIGHT)
     monkeypatch.setattr("dpals.private.pooled.covariance_share", lambda _: 0.5)
-    some = everyone.step_contributions(model.user_problem(), CONSTANT, TIGHT)
+    some = contributions_of(ratings, model, np.ones(N_ITEMS), TIGHT)
     asked = share_of_users(ratings, 0.5)
     assert 0 < asked.sum() < ratings.n_users
     assert np.array_equal(some.covariance.vectors, all_of_them.covariance.vectors[asked])
@@ -113,14 +128,31 @@ def test_users_who_are_asked_for_their_covariance_contribute_the_same_as_before(
 
 
 def test_feature_sums_depend_on_what_users_rated_and_not_how(ratings):
-    everyone = WeightedUsers.of(ratings, np.linspace(1, 2, N_ITEMS), largest_sum=3.0)
-    features = np.random.default_rng(2).normal(size=(N_ITEMS, 4))
-    sums = everyone.feature_sums(features)
+    weights = RatingWeights(np.linspace(1, 2, N_ITEMS), 3.0)
+    everyone, features = weighted_users(ratings, weights), np.random.default_rng(2).normal(size=(N_ITEMS, 4))
+    public = Features(weights, features, 0.5)
+    gram, directions = feature_gram_contribution(ratings, public), direction_contribution(ratings, public)
+    sums = gram.vectors
     for i in range(ratings.n_users):
         row = slice(ratings.indptr[i], ratings.indptr[i + 1])
         np.testing.assert_allclose(sums[i], everyone.weights[row] @ features[ratings.indices[row]], atol=1e-12)
-    gram, directions = everyone.gram_contribution(sums, 0.5), everyone.direction_contribution(sums)
     assert np.all(gram.coefficients * np.linalg.norm(sums, axis=1) ** 2 <= 0.5)
     lengths = np.linalg.norm(directions.vectors, axis=1)
     np.testing.assert_allclose(lengths[np.linalg.norm(sums, axis=1) > 0], 1.0)
     np.testing.assert_allclose(directions.coefficients, everyone.weights, rtol=1e-8)
+
+
+def test_without_factors_there_is_no_covariance(ratings):
+    model = dpals.FactorModel(
+        items=np.arange(N_ITEMS),
+        item_factors=np.zeros((N_ITEMS, 0)),
+        item_biases=np.zeros(N_ITEMS),
+        global_mean=3.0,
+        user_ridge=0.5,
+        user_bias_ridge=3.0,
+        rating_range=(1, 5),
+    )
+    public = PooledStep(RatingWeights(np.ones(N_ITEMS), 3.0), model.user_problem(), CONSTANT, LOOSE)
+    gram, moments = step_contributions(ratings, public)
+    assert gram.pattern.n_items == 1
+    assert moments.pattern.n_items == N_ITEMS

@@ -4,7 +4,7 @@ import copy
 import io
 import logging
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,8 +22,9 @@ from dpals.methods.base.options import Options
 from dpals.methods.private_search import PrivateSearch
 from dpals.model.factor_model import FactorModel
 from dpals.release.accounting import Release
-from dpals.release.contribution import Contribution, Grid, Query
+from dpals.release.contribution import Contribution, Query
 from dpals.release.mechanism import Mechanism
+from dpals.release.passes import BlockFunction, Pass, Population, Table
 
 
 class TrainingFailed(Exception):  # noqa: N818, it is a finding of the audit
@@ -142,22 +143,35 @@ def _recording_class(
             super().__init__(*arguments, **named)
             run.mechanisms.append(self)
 
-        def exact_sums(self, query: Query, grid: Grid, contributions: Iterable[Contribution]) -> NDArray[np.int64]:
-            sums: NDArray[np.int64] = super().exact_sums(query, grid, contributions)
-            self.last_sums = sums.copy()
+        def exact_sums(self, work: Pass, population: Population) -> list[Table]:
+            sums: list[Table] = super().exact_sums(work, population)
+            self.last_sums = [table.copy() for table in sums]
             return sums
 
-        def release(
-            self, query: Query, contributions: Contribution | Iterable[Contribution], cost: int
-        ) -> NDArray[np.float64]:
-            blocks = (contributions,) if isinstance(contributions, Contribution) else tuple(contributions)
-            published: NDArray[np.float64] = super().release(query, blocks, cost)
-            number = len(run.releases)
-            if replayed is not None and number < len(replayed) and replayed[number].published.shape == published.shape:
-                published = replayed[number].published.copy()
-            record = self.releases[-1]
-            run.releases.append(RecordedRelease(query, cost, blocks, self.last_sums, record, published.copy()))
-            return published
+        def release_together(
+            self, population: Population, function: BlockFunction, public: Any, queries: Sequence[tuple[Query, int]]
+        ) -> list[NDArray[np.float64]]:
+            contributed: list[list[Contribution]] = [[] for _ in queries]
+
+            def watched(block: Any, public: Any) -> tuple[list[Contribution], ...]:
+                result = function(block, public)
+                parts = result if isinstance(result, tuple) else (result,)
+                lists = tuple([part] if isinstance(part, Contribution) else list(part) for part in parts)
+                for kept, part in zip(contributed, lists, strict=True):
+                    kept.extend(part)
+                return lists
+
+            published = super().release_together(population, watched, public, queries)
+            records = self.releases[-len(queries) :]
+            for k, ((query, cost), sums, record) in enumerate(zip(queries, self.last_sums, records, strict=True)):
+                number = len(run.releases)
+                shape = published[k].shape
+                if replayed is not None and number < len(replayed) and replayed[number].published.shape == shape:
+                    published[k] = replayed[number].published.copy()
+                run.releases.append(
+                    RecordedRelease(query, cost, tuple(contributed[k]), sums, record, published[k].copy())
+                )
+            return published  # type: ignore[no-any-return]
 
     return RecordingMechanism
 

@@ -1,6 +1,6 @@
 """The arrays of Ratings: a sparse matrix of users by items with its ids, checked once and never changed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,6 +51,8 @@ class RatingArrays:
     """What declares which columns there are and what they hold: a public fact for the statement."""
     anonymous: bool = False
     """Whether users have no ids of their own: `users` are then row numbers, for look-ups alone."""
+    memory: dict[Any, Any] = field(default_factory=dict, init=False)
+    """What functions of these ratings keep for the next pass: see `data.population.remembered`."""
 
     def __post_init__(self) -> None:
         if (self.values is None) != (self.rating_range is None):

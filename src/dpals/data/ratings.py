@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpals.data.bad_rows import BadRows, OnBadRows
 from dpals.data.columns import ColumnOptions
+from dpals.data.population import MemoryBlock
 from dpals.data.rating_arrays import RatingArrays, counted
 
 if TYPE_CHECKING:
@@ -170,6 +171,11 @@ class Ratings(RatingArrays):
         from dpals.data.sparse import from_sparse
 
         return from_sparse(cls, matrix, users, items, rating_range, implicit)
+
+    @property
+    def blocks(self) -> tuple[MemoryBlock]:
+        """All users as one block, for methods that train on users in blocks."""
+        return (MemoryBlock(self),)
 
     def to_csr(self) -> "csr_array[Any, tuple[int, int]]":
         """Copy as a SciPy matrix of users by items, with ones for implicit feedback."""

@@ -12,6 +12,7 @@ from dpals.experiments.experiment import Cell, Experiment, Scale, verdict
 from dpals.experiments.pictures import label, legend, line, panels
 from dpals.experiments.sample_complexity import users_at
 from dpals.methods.shared.power_iteration import noisy_power_iteration, private_pca
+from dpals.private.covariance import SampledRows
 from dpals.public.initial_factors import random_factors
 from dpals.release.accounting import Budget
 from dpals.release.mechanism import Mechanism
@@ -51,10 +52,12 @@ def _cell(way: str, n_users: int, n_items: int, epsilon: float, seed: int) -> Ce
 
 def _start(way: str, task: SyntheticTask, epsilon: float, seed: int) -> NDArray[np.float64]:
     mechanism = Mechanism(Budget(epsilon, 1e-5), insecure_seed=seed)
+    everything = np.ones(task.train.n_items, bool)
+    rows = SampledRows(everything, int(SHARED["ratings_per_user"]), SHARED["mean"], SHARED["entry_clip"], seed)
     if way == "power iteration":
-        return noisy_power_iteration(task.train, mechanism, mechanism.budget.cost, steps=4, seed=seed, **SHARED)  # type: ignore[arg-type]
+        return noisy_power_iteration(task.train, mechanism, mechanism.budget.cost, rows, rank=RANK, steps=4)
     if way == "private PCA":
-        return private_pca(task.train, mechanism, mechanism.budget.cost, seed=seed, **SHARED)  # type: ignore[arg-type]
+        return private_pca(task.train, mechanism, mechanism.budget.cost, rows, rank=RANK)
     return np.linalg.qr(random_factors(task.train.n_items, RANK, seed)).Q
 
 

@@ -5,12 +5,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, parameter
-from dpals.methods.dpals import DPALS, Costs, Doubles, Sample
+from dpals.methods.dpals import DPALS, Costs, Doubles
+from dpals.private.dpals import Sampling
 from dpals.private.means import weight_contribution
-from dpals.private.sampling import adaptive_weights, on_items
-from dpals.public.item_step import most_frequent
+from dpals.public.item_step import count_ridges, most_frequent
 from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
 
@@ -40,24 +40,18 @@ class AdaDPALS(DPALS):
     sampling: Literal["adaptive", "uniform"] = parameter("Without effect, for the same reason.", default="adaptive")
     weight_exponent: float = parameter("a; between 1/4 and 1/2 works best.", NOT_NEGATIVE, default=0.4)
 
-    def _frequent(self, ratings: Ratings, mechanism: Mechanism, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
-        query = Query("item popularity", ratings.n_items, 1.0)
-        popularity = mechanism.release(query, weight_contribution(ratings), costs.counts)[:, 0]
+    def _frequent(self, ratings: Population, mechanism: Mechanism, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
+        queries = [(Query("item popularity", ratings.n_items, 1.0), costs.counts)]
+        popularity = mechanism.release_together(ratings, weight_contribution, None, queries)[0][:, 0]
         return popularity, most_frequent(popularity, self.frequent_fraction)
 
-    def _sample(
-        self,
-        ratings: Ratings,
-        counts: Doubles,
-        frequent: NDArray[np.bool_],
-        mechanism: Mechanism,  # noqa: ARG002, nothing more is released
-        costs: Costs,  # noqa: ARG002
-    ) -> tuple[Sample, Doubles]:
-        trained = on_items(ratings, frequent)
-        weights = adaptive_weights(trained, counts[frequent], self.weight_exponent)
-        return Sample(trained, weights, self._weight_norm()), counts[frequent]
+    def _sampling(self, frequent: NDArray[np.bool_], counts: Doubles) -> Sampling:
+        return Sampling(frequent, "weights", counts, exponent=self.weight_exponent)
 
-    def _releases(self, ratings: Ratings) -> tuple[int, bool, bool]:
+    def _ridges(self, ratings: Population, sampling: Sampling, mechanism: Mechanism, costs: Costs) -> Doubles:  # noqa: ARG002, nothing more is released
+        return count_ridges(self.ridge, sampling.counts, self.item_exponent)
+
+    def _releases(self, ratings: Population) -> tuple[int, bool, bool]:
         return 1, *super()._releases(ratings)[1:]
 
     def _weight_norm(self) -> float:

@@ -5,16 +5,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
 from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Within, parameter
 from dpals.methods.shared.covariance import LARGEST_COVARIANCE, release_covariance
 from dpals.methods.shared.means import half_range, release_item_biases, release_mean, release_popularity
 from dpals.model.factor_model import FactorModel
-from dpals.private.clipping import clip_entries
-from dpals.private.means import per_entry, user_offsets
-from dpals.private.sampling import on_items
+from dpals.private.covariance import ResidualRows, RowsOf, residual_rows
 from dpals.public.item_step import most_frequent
 from dpals.public.spectra import eigenpairs
 from dpals.release.mechanism import Mechanism
@@ -64,14 +62,14 @@ class DPSVD(PrivateEstimator):
         default=0.15,
     )
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         needs_ratings(self, ratings)
         if self.mean_share + self.weight_share + self.bias_share >= 1:
             raise ValueError("mean_share, weight_share and bias_share must leave something of the budget")
         if self.rank > min(self.most_items, ratings.n_items):
             raise InputError(f"rank {self.rank} is more than the number of items in the covariance")
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         assert ratings.rating_range is not None
         low, high = ratings.rating_range
         mean, biases, chosen = (low + high) / 2, np.zeros(ratings.n_items), np.ones(ratings.n_items, bool)
@@ -100,19 +98,17 @@ class DPSVD(PrivateEstimator):
         )
 
     def _directions(
-        self, ratings: Ratings, offsets: Doubles, chosen: NDArray[np.bool_], mechanism: Mechanism, cost: int
+        self, ratings: Population, offsets: Doubles, chosen: NDArray[np.bool_], mechanism: Mechanism, cost: int
     ) -> Doubles:
         """Eigenvectors, as long as the standard deviation of the users along them, the first of mean square up to 1."""
-        residuals = np.asarray(ratings.values, np.float64) - offsets[ratings.indices]
-        if self.form == "means first":
-            residuals -= per_entry(ratings, user_offsets(ratings, offsets, self.user_shrinkage))
-        residuals = clip_entries(residuals, self.entry_clip)[chosen[ratings.indices]]
-        sample = on_items(ratings, chosen)
-        covariance = release_covariance(mechanism, "covariance of the items", sample, residuals, self.row_clip, cost)
+        n_items, shrinkage = int(chosen.sum()), self.user_shrinkage if self.form == "means first" else None
+        public = ResidualRows(offsets, chosen, shrinkage, self.entry_clip)
+        rows = RowsOf(residual_rows, public, self.row_clip)
+        covariance = release_covariance(mechanism, "covariance of the items", ratings, rows, n_items, cost)
         values, vectors = eigenpairs(covariance)
         values, vectors = values[: -self.rank - 1 : -1], vectors[:, : -self.rank - 1 : -1]
         # Noise alone would have eigenvalues up to this, give or take a tenth.
-        edge = 1.1 * mechanism.releases[-1].sigma * np.sqrt(2 * sample.n_items)
+        edge = 1.1 * mechanism.releases[-1].sigma * np.sqrt(2 * n_items)
         spread = np.maximum(values - edge, 0.0) / max(float(values[0]), 1e-12)
-        factors: Doubles = vectors * np.sqrt(spread * sample.n_items)
+        factors: Doubles = vectors * np.sqrt(spread * n_items)
         return factors

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.errors import InputError
 from dpals.kernels.item_solve import solve_psd
 from dpals.methods.base.estimator import PrivateEstimator
@@ -16,29 +16,24 @@ from dpals.methods.shared.covariance import LARGEST_COVARIANCE
 from dpals.methods.shared.means import release_mean
 from dpals.methods.shared.power_iteration import noisy_power_iteration, private_pca
 from dpals.model.factor_model import FactorModel
-from dpals.private.clipping import clip_rows
-from dpals.private.means import clipped_entries, pattern_of
-from dpals.private.sampling import least_counted, on_items, uniform_sample
+from dpals.private.covariance import SampledRows
+from dpals.private.dpals import (
+    ItemStep,
+    Sampling,
+    UniformSampling,
+    item_step_contributions,
+    sample_count_contribution,
+    uniform_count_contribution,
+)
+from dpals.private.user_vectors import LeastSquaresProblem
 from dpals.public.initial_factors import random_factors
 from dpals.public.item_step import count_ridges, frequent_size, most_frequent, orthonormalised, projected, unpacked
 from dpals.release.accounting import COST_BITS, Budget, mu_of
 from dpals.release.accounting import epsilon as epsilon_of
-from dpals.release.contribution import Contribution, Pattern, Query
+from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
 
 Doubles = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """The ratings that take part in the item step, on the frequent items, with a weight for each.
-
-    `norm` bounds the root of the sum of a user's squared weights.
-    """
-
-    ratings: Ratings
-    weights: Doubles
-    norm: float
 
 
 @dataclass(frozen=True)
@@ -156,7 +151,7 @@ class DPALS(PrivateEstimator):
     )
     seed: int = parameter("Chooses these factors and the uniform sample. It is public.", WHOLE, default=0)
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         trained = frequent_size(ratings.n_items, self.frequent_fraction)
         if self.rank > (ratings.n_items if self.start == "random" else trained):
             raise InputError(f"rank {self.rank} is more than the number of items to train on")
@@ -169,89 +164,68 @@ class DPALS(PrivateEstimator):
         if self.count_share + self.mean_share + self.start_share >= 1:
             raise ValueError("count_share, mean_share and start_share must leave something of the budget")
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         costs = self._costs(ratings, mechanism.budget)
         mean = release_mean(mechanism, ratings, costs.mean) if costs.mean else 0.0
         counts, frequent = self._frequent(ratings, mechanism, costs)
-        sample, counts = self._sample(ratings, counts, frequent, mechanism, costs)
+        sampling = self._sampling(frequent, counts[frequent])
+        ridges = self._ridges(ratings, sampling, mechanism, costs)
         factors = np.zeros((ratings.n_items, self.rank))
-        factors[frequent] = self.start_scale * self._start(on_items(ratings, frequent), mean, mechanism, costs)
+        factors[frequent] = self.start_scale * self._start(ratings, frequent, mean, mechanism, costs)
         model = self._model(ratings, factors, frequent, mean)
         for step in range(1, self.steps + 1):
-            users = clip_rows(model.user_problem().solve(ratings), self.row_clip)
-            factors[frequent] = self._item_step(sample, users, mean, counts, mechanism, costs, step)
+            problem = model.user_problem()
+            assert isinstance(problem, LeastSquaresProblem)
+            public = ItemStep(sampling, problem, self.row_clip, mean, self._entry_clip(ratings), costs.unseen > 0)
+            factors[frequent] = self._item_step(ratings, public, ridges, mechanism, costs, step)
             model = self._model(ratings, factors, frequent, mean)
             self._after_step(step, self.steps, model)
         return model
 
-    def _frequent(self, ratings: Ratings, mechanism: Mechanism, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
+    def _frequent(self, ratings: Population, mechanism: Mechanism, costs: Costs) -> tuple[Doubles, NDArray[np.bool_]]:
         """Released counts of all items, and which items are frequent."""
         if not costs.counts or (self.frequent_fraction == 1 and self.sampling == "uniform"):
             return np.ones(ratings.n_items), np.ones(ratings.n_items, bool)
-        counts = self._count(uniform_sample(ratings, self.ratings_per_user, self.seed), mechanism, costs, "item counts")
+        uniform = UniformSampling(self.ratings_per_user, self.seed)
+        queries = [(Query("item counts", ratings.n_items, self._weight_norm()), costs.counts)]
+        counts = mechanism.release_together(ratings, uniform_count_contribution, uniform, queries)[0][:, 0]
         return counts, most_frequent(counts, self.frequent_fraction)
 
-    def _sample(
-        self, ratings: Ratings, counts: Doubles, frequent: NDArray[np.bool_], mechanism: Mechanism, costs: Costs
-    ) -> tuple[Sample, Doubles]:
-        """The ratings that take part, at most k for each user, and the counts of the frequent items among them."""
-        trained, k = on_items(ratings, frequent), self.ratings_per_user
-        if self.sampling == "adaptive":
-            chosen = least_counted(trained, counts[frequent], k)
-        else:
-            chosen = uniform_sample(trained, k, self.seed)
-        sample = Sample(chosen, np.ones(chosen.n_ratings), self._weight_norm())
-        if not costs.counts or self.item_exponent == 0:
-            return sample, counts[frequent]
-        return sample, self._count(chosen, mechanism, costs, "counts of the sampled ratings")
+    def _sampling(self, frequent: NDArray[np.bool_], counts: Doubles) -> Sampling:
+        """Which ratings take part: at most k for each user."""
+        return Sampling(frequent, self.sampling, counts, self.ratings_per_user, self.seed)
 
-    def _count(self, ratings: Ratings, mechanism: Mechanism, costs: Costs, purpose: str) -> Doubles:
-        query = Query(purpose, ratings.n_items, np.sqrt(self.ratings_per_user))
-        return mechanism.release(query, Contribution(pattern_of(ratings), np.ones(ratings.n_ratings)), costs.counts)[
-            :, 0
-        ]
+    def _ridges(self, ratings: Population, sampling: Sampling, mechanism: Mechanism, costs: Costs) -> Doubles:
+        """The ridge of each frequent item, from how many of the ratings that take part are its own."""
+        counts = sampling.counts
+        if costs.counts and self.item_exponent != 0:
+            query = Query("counts of the sampled ratings", len(counts), self._weight_norm())
+            released = mechanism.release_together(ratings, sample_count_contribution, sampling, [(query, costs.counts)])
+            counts = released[0][:, 0]
+        return count_ridges(self.ridge, counts, self.item_exponent)
 
     def _item_step(
-        self,
-        sample: Sample,
-        users: Doubles,
-        mean: float,
-        counts: Doubles,
-        mechanism: Mechanism,
-        costs: Costs,
-        step: int,
+        self, ratings: Population, public: ItemStep, ridges: Doubles, mechanism: Mechanism, costs: Costs, step: int
     ) -> Doubles:
         """New factors of the frequent items, from sums over users that went through the mechanism."""
-        ratings, rank = sample.ratings, self.rank
-        pattern, n_items = pattern_of(ratings), ratings.n_items
-        clip = self._entry_clip(ratings)
-        values = clipped_entries(ratings, mean, clip)
-
-        query = Query(
-            f"Gram matrices, step {step}", n_items, sample.norm * self.row_clip**2, "symmetric", rank, sample.norm
+        rank, n_items, norm = self.rank, len(ridges), self._weight_norm()
+        vector, entry = self.row_clip, public.entry_clip
+        gram_query = Query(f"Gram matrices, step {step}", n_items, norm * vector**2, "symmetric", rank, norm)
+        moment_query = Query(
+            f"right-hand sides, step {step}", n_items, norm * vector * entry, "vector", rank, norm * entry
         )
-        gram = mechanism.release(query, Contribution(pattern, sample.weights, users), costs.gram)
-        query = Query(
-            f"right-hand sides, step {step}",
-            n_items,
-            sample.norm * self.row_clip * clip,
-            "vector",
-            rank,
-            sample.norm * clip,
-        )
-        moment = mechanism.release(query, Contribution(pattern, sample.weights * values, users), costs.moment)
-
+        queries = [(gram_query, costs.gram), (moment_query, costs.moment)]
+        if public.with_unseen:
+            query = Query(f"sum of all users, step {step}", 1, vector**2, "symmetric", rank)
+            queries.append((query, costs.unseen))
+        gram, moment, *all_users = mechanism.release_together(ratings, item_step_contributions, public, queries)
         everyone = None
-        if costs.unseen:
-            query = Query(f"sum of all users, step {step}", 1, self.row_clip**2, "symmetric", rank)
-            contribution = Contribution(Pattern.one_item(len(users)), np.ones(len(users)), users)
-            released = mechanism.release(query, contribution, costs.unseen)[0]
-            everyone = self._unseen_weight(ratings) * projected(unpacked(released, rank))
-        ridges = count_ridges(self.ridge, counts, self.item_exponent)
+        if all_users:
+            everyone = self._unseen_weight(ratings) * projected(unpacked(all_users[0][0], rank))
         factors = solve_psd(gram, moment, ridges, everyone, project=self.project)
         return orthonormalised(factors) if self.orthonormal else factors
 
-    def _model(self, ratings: Ratings, factors: Doubles, frequent: NDArray[np.bool_], mean: float) -> FactorModel:
+    def _model(self, ratings: Population, factors: Doubles, frequent: NDArray[np.bool_], mean: float) -> FactorModel:
         return FactorModel(
             items=ratings.items,
             item_factors=factors.astype(np.float32),
@@ -264,31 +238,31 @@ class DPALS(PrivateEstimator):
             rating_range=ratings.rating_range,
         )
 
-    def _unseen_weight(self, ratings: Ratings) -> float:
+    def _unseen_weight(self, ratings: Population) -> float:
         if self.unseen_weight is None:
             return 0.1 if ratings.is_implicit else 0.0
         return self.unseen_weight
 
-    def _entry_clip(self, ratings: Ratings) -> float:
+    def _entry_clip(self, ratings: Population) -> float:
         if ratings.rating_range is None:
             return 1.0
         low, high = ratings.rating_range
         return (high - low) / 2 if self.entry_clip is None else self.entry_clip
 
-    def _releases(self, ratings: Ratings) -> tuple[int, bool, bool]:
+    def _releases(self, ratings: Population) -> tuple[int, bool, bool]:
         """How many counts are released, whether the mean is, and whether the sum of all users is."""
         first = self.frequent_fraction < 1 or self.sampling == "adaptive"
         second = self.item_exponent != 0
         return first + second, self.centre and not ratings.is_implicit, self._unseen_weight(ratings) > 0
 
-    def _budget(self, ratings: Ratings) -> Budget:
+    def _budget(self, ratings: Population) -> Budget:
         if self.epsilon is not None:
             return Budget(self.epsilon, self.delta)
         costs, n_counts = self._costs_of_noise(ratings), self._releases(ratings)[0]
         total = n_counts * costs.counts + costs.mean + self.steps * (costs.gram + costs.moment + costs.unseen)
         return Budget(epsilon_of(mu_of(total), self.delta) * (1 + 1e-9), self.delta)
 
-    def _costs(self, ratings: Ratings, budget: Budget) -> Costs:
+    def _costs(self, ratings: Population, budget: Budget) -> Costs:
         if self.epsilon is None:
             return self._costs_of_noise(ratings)
         n_counts, with_mean, with_unseen = self._releases(ratings)
@@ -303,7 +277,7 @@ class DPALS(PrivateEstimator):
         gram = int((step - unseen) / (1 + self.noise_ratio**2))
         return Costs(counts // max(n_counts, 1), mean, start, gram, step - unseen - gram, unseen)
 
-    def _costs_of_noise(self, ratings: Ratings) -> Costs:
+    def _costs_of_noise(self, ratings: Population) -> Costs:
         """Costs of the noise scales given: a release with sigma per rating, of k ratings, costs k / sigma^2."""
         n_counts, with_mean, with_unseen = self._releases(ratings)
         k, norm = 2**COST_BITS, self._weight_norm() ** 2
@@ -323,22 +297,19 @@ class DPALS(PrivateEstimator):
         """Largest root of the sum of a user's squared weights in the item step."""
         return float(np.sqrt(self.ratings_per_user))
 
-    def _start(self, ratings: Ratings, mean: float, mechanism: Mechanism, costs: Costs) -> Doubles:
-        """Item factors of mean square 1."""
+    def _start(
+        self, ratings: Population, frequent: NDArray[np.bool_], mean: float, mechanism: Mechanism, costs: Costs
+    ) -> Doubles:
+        """Factors of the frequent items, of mean square 1."""
+        n_items = int(frequent.sum())
         if self.start == "random":
-            return random_factors(ratings.n_items, self.rank, self.seed)
-        settings: dict[str, Any] = {
-            "rank": self.rank,
-            "ratings_per_user": self.ratings_per_user,
-            "mean": mean,
-            "entry_clip": self._entry_clip(ratings),
-            "seed": self.seed,
-        }
+            return random_factors(n_items, self.rank, self.seed)
+        rows = SampledRows(frequent, self.ratings_per_user, mean, self._entry_clip(ratings), self.seed)
         if self.start == "power":
-            factors = noisy_power_iteration(ratings, mechanism, costs.start, steps=2, **settings)
+            factors = noisy_power_iteration(ratings, mechanism, costs.start, rows, rank=self.rank, steps=2)
         else:
-            factors = private_pca(ratings, mechanism, costs.start, **settings)
-        scaled: Doubles = factors * np.sqrt(ratings.n_items)
+            factors = private_pca(ratings, mechanism, costs.start, rows, rank=self.rank)
+        scaled: Doubles = factors * np.sqrt(n_items)
         return scaled
 
     @classmethod

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dpals.data.population import Population
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.kernels.rows import row_combinations
 from dpals.methods.base.estimator import Estimator, PrivateEstimator, needs_ratings
 from dpals.methods.base.options import Request
 from dpals.methods.base.parameters import COUNT, POSITIVE, SHARE, WHOLE, Within, parameter
@@ -16,13 +16,19 @@ from dpals.methods.shared.covariance import LARGEST_COVARIANCE, release_covarian
 from dpals.methods.shared.means import release_mean, release_popularity
 from dpals.methods.shared.singular_vectors import top_right_vectors
 from dpals.model.factor_model import FactorModel
+from dpals.private.covariance import (
+    FrankWolfeRows,
+    Products,
+    RowsOf,
+    frank_wolfe_rows,
+    product_contribution,
+    squared_length_contribution,
+)
 from dpals.private.frank_wolfe import FrankWolfeProblem, FrankWolfeSteps
-from dpals.private.means import pattern_of
-from dpals.private.sampling import on_items
 from dpals.public.initial_factors import random_factors
 from dpals.public.item_step import frequent_size, most_frequent
 from dpals.public.spectra import eigenpairs
-from dpals.release.contribution import Contribution, Pattern, Query
+from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
 
 Doubles = NDArray[np.float64]
@@ -126,15 +132,13 @@ class DPFrankWolfe(PrivateEstimator):
         trained = np.ones(ratings.n_items, bool)
         if self.frequent_fraction < 1:
             trained = most_frequent(source.weights(ratings), self.frequent_fraction)
-        sample, entries = on_items(ratings, trained), trained[ratings.indices]
         directions, gains, radius = np.zeros((ratings.n_items, 0)), np.zeros(0), 0.0
         shares = self._shares()
         model = self._model(ratings, directions, gains, np.zeros(0), mean, trained)
         for step, share in enumerate(shares):
             problem = model.user_problem()
             assert isinstance(problem, FrankWolfeProblem)
-            _, residuals = problem.solve_with_residuals(ratings)
-            direction, singular = source.direction(sample, residuals[entries], step)
+            direction, singular = source.direction(ratings, FrankWolfeRows(problem, trained), step)
             singular = max(singular, 1e-9)
             radius = radius or self.radius * singular
             directions = np.column_stack([directions, np.zeros(ratings.n_items)])
@@ -175,7 +179,8 @@ class _ExactStatistics:
     def weights(self, ratings: Ratings) -> Doubles:
         return np.bincount(ratings.indices, minlength=ratings.n_items).astype(np.float64)
 
-    def direction(self, sample: Ratings, residuals: Doubles, step: int) -> tuple[Doubles, float]:  # noqa: ARG002
+    def direction(self, ratings: Ratings, public: FrankWolfeRows, step: int) -> tuple[Doubles, float]:  # noqa: ARG002
+        sample, residuals = frank_wolfe_rows(ratings, public)
         matrix = csr_matrix((residuals, sample.indices, sample.indptr), shape=(sample.n_users, sample.n_items))
         values, vectors = top_right_vectors(matrix, 1)
         return vectors[:, 0], float(values[0])
@@ -196,39 +201,35 @@ class _ReleasedStatistics:
     def weights(self, ratings: Ratings) -> Doubles:
         return release_popularity(self.mechanism, ratings, self.weight_cost)
 
-    def direction(self, sample: Ratings, residuals: Doubles, step: int) -> tuple[Doubles, float]:
+    def direction(self, ratings: Population, public: FrankWolfeRows, step: int) -> tuple[Doubles, float]:
         """A unit vector near the top right singular vector, and the length of the product with it, with slack."""
         find = self._by_power_iteration if self.method.search == "power" else self._by_covariance
-        return find(sample, residuals, f"direction {step + 1}")
+        rows = RowsOf(frank_wolfe_rows, public, self.method.row_clip)
+        return find(ratings, rows, int(public.chosen.sum()), f"direction {step + 1}")
 
-    def _by_covariance(self, sample: Ratings, residuals: Doubles, name: str) -> tuple[Doubles, float]:
+    def _by_covariance(self, ratings: Population, rows: RowsOf, n_items: int, name: str) -> tuple[Doubles, float]:
         """Analyze Gauss: user i adds a_i a_i^T, of norm at most row_clip^2."""
         purpose = f"covariance of residuals, {name}"
-        released = release_covariance(self.mechanism, purpose, sample, residuals, self.method.row_clip, self.step_cost)
+        released = release_covariance(self.mechanism, purpose, ratings, rows, n_items, self.step_cost)
         values, vectors = eigenpairs(released)
         return vectors[:, -1], float(np.sqrt(max(values[-1], 0.0)))
 
-    def _by_power_iteration(self, sample: Ratings, residuals: Doubles, name: str) -> tuple[Doubles, float]:
+    def _by_power_iteration(self, ratings: Population, rows: RowsOf, n_items: int, name: str) -> tuple[Doubles, float]:
         """User i adds (a_i . v) a_i, with |a_i . v| at most product_clip * row_clip; in the end (a_i . v)^2."""
         row_clip, number = self.method.row_clip, self.method.power_steps
         longest, length_cost = self.method.product_clip * row_clip, max(1, self.step_cost // _LENGTH_PART)
-        vector = _unit(random_factors(sample.n_items, 1, self.method.seed)[:, 0])
+        cost = (self.step_cost - length_cost) // number
+        vector = _unit(random_factors(n_items, 1, self.method.seed)[:, 0])
         for k in range(1, number + 1):
-            query = Query(f"power iteration {k}, {name}", sample.n_items, longest * row_clip, "vector", 1, row_clip)
-            contribution = Contribution(
-                pattern_of(sample), residuals, self._products(sample, residuals, vector, longest)
-            )
-            vector = _unit(self.mechanism.release(query, contribution, (self.step_cost - length_cost) // number)[:, 0])
+            query = Query(f"power iteration {k}, {name}", n_items, longest * row_clip, "vector", 1, row_clip)
+            products = Products(rows, vector[:, None], longest)
+            released = self.mechanism.release_together(ratings, product_contribution, products, [(query, cost)])
+            vector = _unit(released[0][:, 0])
         query = Query(f"length, {name}", 1, longest**2)
-        squares = self._products(sample, residuals, vector, longest)[:, 0] ** 2
-        length = self.mechanism.release(query, Contribution(Pattern.one_item(sample.n_users), squares), length_cost)[
-            0, 0
-        ]
+        products = Products(rows, vector[:, None], longest)
+        queries = [(query, length_cost)]
+        length = self.mechanism.release_together(ratings, squared_length_contribution, products, queries)[0][0, 0]
         return vector, float(np.sqrt(max(length, 0.0) + 2 * self.mechanism.releases[-1].sigma))
-
-    def _products(self, sample: Ratings, residuals: Doubles, vector: Doubles, longest: float) -> Doubles:
-        products = row_combinations(sample.indptr, sample.indices, residuals, vector[:, None])
-        return np.clip(products, -longest, longest)
 
 
 def _unit(vector: Doubles) -> Doubles:

@@ -1,5 +1,7 @@
 """What users contribute to means and biases; and the user's own mean, which never leaves the user."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,13 +42,16 @@ def user_means(ratings: Ratings, otherwise: float) -> NDArray[np.float32]:
     return np.where(counts > 0, sums / np.maximum(counts, 1), otherwise).astype(np.float32)
 
 
-def mean_contribution(ratings: Ratings, middle: float, half_range: float) -> Contribution:
-    """Each user's mean less the middle of the range, and half the range, which counts the users.
+def mean_contribution(ratings: Ratings, public: None = None) -> Contribution:  # noqa: ARG001
+    """Each user's mean less the middle of the rating range, and half the range, which counts the users.
 
-    The second number is as large as the first can be, so the norm is at most half_range * sqrt(2).
+    The second number is as large as the first can be, so the norm is at most half the range times sqrt(2).
     """
+    assert ratings.rating_range is not None
+    low, high = ratings.rating_range
+    middle = (low + high) / 2
     means = middle + user_offsets(ratings, np.full(ratings.n_items, middle), shrinkage=0.0)
-    vectors = np.column_stack([means - middle, np.full(ratings.n_users, half_range)])
+    vectors = np.column_stack([means - middle, np.full(ratings.n_users, (high - low) / 2)])
     return Contribution(Pattern.one_item(ratings.n_users), np.ones(ratings.n_users), vectors)
 
 
@@ -63,13 +68,20 @@ def equal_weights(ratings: Ratings) -> FloatArray:
     return per_entry(ratings, 1 / np.sqrt(np.maximum(counts, 1)))
 
 
-def weight_contribution(ratings: Ratings) -> Contribution:
+def weight_contribution(ratings: Ratings, public: None = None) -> Contribution:  # noqa: ARG001
     """The weights of the users' ratings: their sums say how much is known about each item. Norm at most 1."""
     return Contribution(pattern_of(ratings), equal_weights(ratings))
 
 
-def residual_contribution(ratings: Ratings, predictions: FloatArray, bound: float) -> Contribution:
-    """Weighted residuals of the ratings, scaled down for users for whom their norm exceeds `bound`."""
-    residuals = equal_weights(ratings) * (np.asarray(ratings.values, np.float64) - predictions)
-    clip_users(ratings.indptr, residuals, bound)
+class MeanAndBound(NamedTuple):
+    """What residuals are taken from, and their largest norm for a user."""
+
+    mean: float
+    bound: float
+
+
+def residual_contribution(ratings: Ratings, public: MeanAndBound) -> Contribution:
+    """Weighted distances of the ratings from the mean, scaled down for users for whom their norm exceeds the bound."""
+    residuals = equal_weights(ratings) * (np.asarray(ratings.values, np.float64) - public.mean)
+    clip_users(ratings.indptr, residuals, public.bound)
     return Contribution(pattern_of(ratings), residuals)

@@ -1,11 +1,11 @@
 """What users contribute to PooledDPALS: residuals times vectors, and what all users' vectors have in common."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.population import remembered
 from dpals.data.ratings import Ratings
 from dpals.kernels.rows import entry_norms, row_combinations, row_norms, row_sums, scale_rows
 from dpals.private.means import pattern_of
@@ -31,104 +31,130 @@ class Bounds(NamedTuple):
     covariance: float
 
 
-class StepContributions(NamedTuple):
-    """What all users contribute in one step."""
+class RatingWeights(NamedTuple):
+    """What decides the weights of ratings and users: public.
 
-    moments: Contribution
-    gram: Contribution
-    covariance: Contribution
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedUsers:
-    """All users with the weights of their ratings, which stay the same for the whole training.
-
-    Parameters
-    ----------
-    ratings, pattern
-        What the users rated.
-    weights
-        w_ij, one per rating. The squares of each user's weights add up to 1.
-    user_weights
-        b_i, one per user, at most 1: how much the user says about all items together. It is the sum of the user's
-        weights as a share of the largest sum that counts.
+    `of_items` is what a rating of each item weighs before a user's weights are scaled to length 1. Users whose weights
+    add up to `largest_sum` or more count fully in pooled sums.
     """
 
-    ratings: Ratings
+    of_items: Doubles
+    largest_sum: float
+
+
+class WeightedUsers(NamedTuple):
+    """Users with the weights of their ratings, which stay the same for the whole training.
+
+    `weights` are w_ij, one per rating; the squares of each user's weights add up to 1. `user_weights` are b_i, one per
+    user, at most 1: how much the user says about all items together. It is the sum of the user's weights as a share of
+    the largest sum that counts.
+    """
+
     pattern: Pattern
     weights: Doubles
     user_weights: Doubles
 
-    @classmethod
-    def of(cls, ratings: Ratings, item_weights: Doubles, largest_sum: float) -> "WeightedUsers":
-        """Weights in proportion to public weights of the items."""
-        weights = unit_weights(ratings, item_weights)
-        user_weights = np.minimum(row_sums(ratings.indptr, weights) / largest_sum, 1.0)
-        return cls(ratings, pattern_of(ratings), weights, user_weights)
 
-    def weight_contribution(self) -> Contribution:
-        """The weights of a user's ratings. Norm at most 1."""
-        return Contribution(self.pattern, self.weights)
+@remembered
+def weighted_users(ratings: Ratings, public: RatingWeights) -> WeightedUsers:
+    """Weights in proportion to public weights of the items."""
+    weights = unit_weights(ratings, public.of_items)
+    user_weights = np.minimum(row_sums(ratings.indptr, weights) / public.largest_sum, 1.0)
+    return WeightedUsers(pattern_of(ratings), weights, user_weights)
 
-    def user_weight_contribution(self) -> Contribution:
-        """The weight of the user, at most 1."""
-        return Contribution(Pattern.one_item(self.ratings.n_users), self.user_weights)
 
-    def activity_contribution(self, n_bins: int) -> Contribution:
-        """1 in the bin of the user's number of items, two bins for each doubling. Norm at most 1."""
-        counts, n_users = np.diff(self.ratings.indptr), self.ratings.n_users
-        bins = np.frexp(np.maximum(counts, 1).astype(np.float64) ** 2)[1].astype(np.int32) - 1  # 2 log2, rounded down
-        return Contribution(Pattern(np.arange(n_users + 1), bins, n_bins), (counts > 0).astype(np.float64))
+def user_weight_contribution(ratings: Ratings, public: RatingWeights) -> Contribution:
+    """The weight of the user, at most 1."""
+    return Contribution(Pattern.one_item(ratings.n_users), weighted_users(ratings, public).user_weights)
 
-    def feature_sums(self, features: Doubles) -> Doubles:
-        """The weighted sum of the features of each user's items, whatever the ratings."""
-        return row_combinations(self.ratings.indptr, self.ratings.indices, self.weights, features)
 
-    def gram_contribution(self, vectors: Doubles, bound: float) -> Contribution:
-        """The user's vector for the Gram matrix of all users, with the weight of the user."""
-        parts = _within(bound, self.user_weights, row_norms(vectors) ** 2)
-        return Contribution(Pattern.one_item(self.ratings.n_users), parts, vectors)
+def item_weight_contribution(ratings: Ratings, public: RatingWeights) -> Contribution:
+    """The weights of a user's ratings. Norm at most 1."""
+    users = weighted_users(ratings, public)
+    return Contribution(users.pattern, users.weights)
 
-    def direction_contribution(self, vectors: Doubles) -> Contribution:
-        """Weight times the direction of the user's vector, for each item. Norm at most 1."""
-        lengths = row_norms(vectors)[:, None]
-        directions = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-        return Contribution(self.pattern, self.weights * _JUST_BELOW, directions)
 
-    def step_contributions(
-        self, problem: LeastSquaresProblem | LogisticProblem, constant: float, bounds: Bounds
-    ) -> StepContributions:
-        """Contributions of one step: moments c_ij x_i, the Gram matrix of the x_i, and the covariance of the u_i.
+def weight_contributions(ratings: Ratings, public: RatingWeights) -> tuple[Contribution, Contribution]:
+    """Both, for one pass."""
+    return user_weight_contribution(ratings, public), item_weight_contribution(ratings, public)
 
-        With x_i = (u_i, constant), the user's vector and a constant for the item's bias, and residuals e_ij of the
-        user's own fit, or 1 for implicit feedback, c_ij = f_i w_ij e_ij, where f_i <= 1 scales the whole contribution
-        down to its bound. The other two have the weight f_i b_i. The covariance, which says how uncertain u_i is given
-        the user's ratings, comes from some of the users only: see `covariance_share`.
-        """
-        ratings, n_users, rank = self.ratings, self.ratings.n_users, problem.rank
-        sampled = share_of_users(ratings, covariance_share(rank))
-        inverses = np.zeros((int(sampled.sum()), rank * (rank + 1) // 2), np.float32)
-        solved = problem.solve(ratings, inverses=inverses if rank else None, inverted=sampled)
-        coefficients = problem.residuals(ratings, solved)
-        coefficients *= self.weights
-        vectors = np.column_stack([solved[:, :rank], np.full(n_users, constant)]).astype(np.float64)
 
-        lengths = row_norms(vectors)
-        norms = entry_norms(ratings.indptr, coefficients) * lengths
-        scales = np.minimum(1.0, bounds.moments / np.maximum(norms, 1e-300)) * _JUST_BELOW
-        scale_rows(ratings.indptr, coefficients, scales)
+def activity_contribution(ratings: Ratings, n_bins: int) -> Contribution:
+    """1 in the bin of the user's number of items, two bins for each doubling. Norm at most 1."""
+    counts, n_users = np.diff(ratings.indptr), ratings.n_users
+    bins = np.frexp(np.maximum(counts, 1).astype(np.float64) ** 2)[1].astype(np.int32) - 1  # 2 log2, rounded down
+    return Contribution(Pattern(np.arange(n_users + 1), bins, n_bins), (counts > 0).astype(np.float64))
 
-        everyone, parts = Pattern.one_item(n_users), self.user_weights * scales
-        inverses *= np.float32(problem.ridge)
-        return StepContributions(
-            moments=Contribution(self.pattern, coefficients, vectors),
-            gram=Contribution(everyone, _within(bounds.gram, parts, lengths**2), vectors),
-            covariance=Contribution(
-                Pattern.one_item(len(inverses)),
-                _within(bounds.covariance, parts[sampled], row_norms(inverses)),
-                inverses,
-            ),
-        )
+
+class Features(NamedTuple):
+    """Features of the items, and the largest norm of what a user contributes to their Gram matrix."""
+
+    weights: RatingWeights
+    of_items: Doubles
+    bound: float
+
+
+def feature_gram_contribution(ratings: Ratings, public: Features) -> Contribution:
+    """The weighted sum of the features of the user's items, for its Gram matrix, with the weight of the user."""
+    users = weighted_users(ratings, public.weights)
+    vectors = _feature_sums(ratings, users, public.of_items)
+    parts = _within(public.bound, users.user_weights, row_norms(vectors) ** 2)
+    return Contribution(Pattern.one_item(ratings.n_users), parts, vectors)
+
+
+def direction_contribution(ratings: Ratings, public: Features) -> Contribution:
+    """Weight times the direction of this sum, for each item. Norm at most 1."""
+    users = weighted_users(ratings, public.weights)
+    vectors = _feature_sums(ratings, users, public.of_items)
+    lengths = row_norms(vectors)[:, None]
+    directions = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return Contribution(users.pattern, users.weights * _JUST_BELOW, directions)
+
+
+def _feature_sums(ratings: Ratings, users: WeightedUsers, features: Doubles) -> Doubles:
+    """The weighted sum of the features of each user's items, whatever the ratings."""
+    return row_combinations(ratings.indptr, ratings.indices, users.weights, features)
+
+
+class PooledStep(NamedTuple):
+    """What users must know in one step. `constant` is the coordinate beside a user's vector."""
+
+    weights: RatingWeights
+    problem: LeastSquaresProblem | LogisticProblem
+    constant: float
+    bounds: Bounds
+
+
+def step_contributions(ratings: Ratings, public: PooledStep) -> tuple[Contribution, ...]:
+    """Contributions of one step: the Gram matrix of the x_i, the covariance of the u_i, and moments c_ij x_i.
+
+    With x_i = (u_i, constant), the user's vector and a constant for the item's bias, and residuals e_ij of the
+    user's own fit, or 1 for implicit feedback, c_ij = f_i w_ij e_ij, where f_i <= 1 scales the whole contribution
+    down to its bound. The other two have the weight f_i b_i. The covariance, which says how uncertain u_i is given
+    the user's ratings, comes from some of the users only: see `covariance_share`. Without factors there is none.
+    """
+    users, problem, bounds = weighted_users(ratings, public.weights), public.problem, public.bounds
+    n_users, rank = ratings.n_users, problem.rank
+    sampled = share_of_users(ratings, covariance_share(rank))
+    inverses = np.zeros((int(sampled.sum()), rank * (rank + 1) // 2), np.float32)
+    solved = problem.solve(ratings, inverses=inverses if rank else None, inverted=sampled)
+    coefficients = problem.residuals(ratings, solved)
+    coefficients *= users.weights
+    vectors = np.column_stack([solved[:, :rank], np.full(n_users, public.constant)]).astype(np.float64)
+
+    lengths = row_norms(vectors)
+    norms = entry_norms(ratings.indptr, coefficients) * lengths
+    scales = np.minimum(1.0, bounds.moments / np.maximum(norms, 1e-300)) * _JUST_BELOW
+    scale_rows(ratings.indptr, coefficients, scales)
+
+    everyone, parts = Pattern.one_item(n_users), users.user_weights * scales
+    gram = Contribution(everyone, _within(bounds.gram, parts, lengths**2), vectors)
+    moments = Contribution(users.pattern, coefficients, vectors)
+    if not rank:
+        return gram, moments
+    inverses *= np.float32(problem.ridge)
+    shares = _within(bounds.covariance, parts[sampled], row_norms(inverses))
+    return gram, Contribution(Pattern.one_item(len(inverses)), shares, inverses), moments
 
 
 def _within(bound: float, coefficients: Doubles, sizes: Doubles) -> Doubles:

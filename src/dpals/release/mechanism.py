@@ -6,20 +6,22 @@ import math
 import os
 import secrets
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from functools import cache
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.engines.local import LocalEngine
 from dpals.ledger.amounts import down, up
 from dpals.ledger.entries import SEEDED
 from dpals.ledger.ledger import Ledger
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded, Release, mu_of, variance_for
-from dpals.release.contribution import MAX_SENSITIVITY_BITS, Contribution, Grid, Query, quantize_and_clip
+from dpals.release.contribution import MAX_SENSITIVITY_BITS, Contribution, Grid, Query
 from dpals.release.noise import InsecureSeededStream, NoiseStream, rounded_gaussian
-from dpals.release.sums import add_exactly, empty_sums
+from dpals.release.passes import BlockFunction, Engine, Pass, Population, Table, check_receipts
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +76,8 @@ class Mechanism:
         Write no log messages, because the number of releases is secret.
     adaptive
         Whether the cost of a release may depend on earlier ones. The whole budget then counts as spent.
+    engine
+        What runs a pass over the blocks of a population; this machine by default.
     """
 
     budget: Budget
@@ -83,6 +87,7 @@ class Mechanism:
     store: ReleaseStore | None = None
     quiet: bool = False
     adaptive: bool = False
+    engine: Engine = field(default_factory=LocalEngine)
     releases: list[Release] = field(default_factory=list, init=False)
     run: str = field(init=False)
     _reserved: bool = field(default=False, init=False, repr=False)
@@ -118,9 +123,32 @@ class Mechanism:
     def release(
         self, query: Query, contributions: Contribution | Iterable[Contribution], cost: int
     ) -> NDArray[np.float64]:
-        """Publish sum_i c_ij x_i + noise for every item j.
+        """Publish sum_i c_ij x_i + noise for every item j, of contributions that are in memory.
 
-        Formal guarantee (docs/privacy.md, step 4): the result is mu-Gaussian-DP for the addition or removal of one
+        This is `release_together` for one query and one block.
+
+        Parameters
+        ----------
+        query
+            What is published; made without looking at the data.
+        contributions
+            What users contribute: all at once, or in several parts that hold different users. Parts may be made one
+            after the other, so that not all users need to be in memory.
+        cost
+            What the release may cost, from `Budget.split`.
+
+        Returns
+        -------
+        array of shape (n_items, number of coordinates), in the units of the contributions
+        """
+        return self.release_together(_Given(contributions), _given, None, [(query, cost)])[0]
+
+    def release_together(
+        self, population: Population, function: BlockFunction, public: Any, queries: Sequence[tuple[Query, int]]
+    ) -> list[NDArray[np.float64]]:
+        """Publish, for each query, sum_i c_ij x_i + noise for every item j, after one pass over all users.
+
+        Formal guarantee (docs/privacy.md, step 4): each result is mu-Gaussian-DP for the addition or removal of one
         user, with mu^2 = release.cost / 2^64 at most `cost` / 2^64. Each user's contribution is clipped to the query's
         sensitivity S in integers (`contribution`) and the sum is exact (`sums`), so one user moves the table by at most
         S in the norm in which coordinate k counts w_k. The noise in coordinate k is round(N(0, V / w_k)), exact, from a
@@ -131,63 +159,68 @@ class Mechanism:
 
         Parameters
         ----------
-        query
-            What is published; made without looking at the data.
-        contributions
-            What users contribute: one block, or several that hold different users. Blocks may be made one after the
-            other, so that not all users need to be in memory.
-        cost
-            What the release may cost, from `Budget.split`.
+        population
+            All users, in blocks.
+        function
+            From a block and the public values to what its users contribute, one contribution for each query.
+        public
+            What the function takes beside a block: public values alone.
+        queries
+            What is published, made without looking at the data, and what each may cost, from `Budget.split`.
 
         Returns
         -------
-        array of shape (n_items, number of coordinates), in the units of the contributions
+        for each query an array of shape (n_items, number of coordinates), in the units of the contributions
 
         ============================  ========================================================
-        cost above what is left       PrivacyBudgetExceeded; nothing is spent
+        costs above what is left      PrivacyBudgetExceeded; nothing is spent
         from several threads at once  one after the other; together within the budget
         in a forked child             RuntimeError: the child needs a mechanism of its own
-        blocks share a user           ValueError; nothing is spent
+        parts share a user            ValueError; nothing is spent
+        a block missing, or twice     PassRefused; nothing is spent
         no blocks, no users           noise around zero, and paid for: absence is private too
         sensitivity of zero           noise of one step around zero, free
-        released before (store)       the same numbers, free
+        released before (store)       the same numbers, free; if that holds for all, there is no pass
         paid, but never published     released with fresh noise under the same spend
         published, then lost          RuntimeError; nothing is spent
         the ledger has too little     PrivacyBudgetExceeded at the first release if it cannot cover the whole run
         ============================  ========================================================
         """
-        if type(cost) is not int or cost < 1:
-            raise ValueError(f"a release needs a positive integer as its cost, {query.purpose!r} got {cost!r}")
-        self._check_affordable(query, cost)
+        for query, cost in queries:
+            if type(cost) is not int or cost < 1:
+                raise ValueError(f"a release needs a positive integer as its cost, {query.purpose!r} got {cost!r}")
+        self._check_affordable(" and ".join(repr(query.purpose) for query, _ in queries), sum(c for _, c in queries))
         if self.store is None:
             self._reserve()
-        grid = Grid.of(query, _sensitivity_bits(cost))
+        grids = [Grid.of(query, _sensitivity_bits(cost)) for query, cost in queries]
+        records = [self._record(query, grid, cost) for (query, cost), grid in zip(queries, grids, strict=True)]
+        work = Pass(function, public, tuple(query for query, _ in queries), tuple(grids))
+        sums = cache(lambda: self.exact_sums(work, population))
+        if self.store is None:
+            tables = [self._draw(sums()[k], work.queries[k], record) for k, record in enumerate(records)]
+        else:
+            with self._turn:
+                tables = [self._draw_or_load(self.store, sums, k, work, record) for k, record in enumerate(records)]
+        if not self.quiet:
+            for record in records:
+                logger.info("released %s: mu %s, noise %.4g", record.purpose, up(record.mu), record.sigma)
+        return [table.astype(np.float64) * grid.step for table, grid in zip(tables, grids, strict=True)]
+
+    def _record(self, query: Query, grid: Grid, cost: int) -> Release:
         variance = variance_for(grid.sensitivity, cost)
         shape = (query.n_items, len(query.coordinate_weights))
         seeded = self.insecure_seed is not None
-        record = Release(query.purpose, shape, query.form, grid.sensitivity, variance, grid.step, seeded)
-        blocks = [contributions] if isinstance(contributions, Contribution) else contributions
-        if self.store is None:
-            table = self._draw(query, grid, record, blocks)
-        else:
-            with self._turn:
-                table = self._draw_or_load(self.store, query, grid, record, blocks)
-        if not self.quiet:
-            logger.info("released %s: mu %s, noise %.4g", record.purpose, up(record.mu), record.sigma)
-        return table.astype(np.float64) * grid.step
+        return Release(query.purpose, shape, query.form, grid.sensitivity, variance, grid.step, seeded)
 
-    def _draw(
-        self, query: Query, grid: Grid, record: Release, contributions: Iterable[Contribution], receipt: str = ""
-    ) -> NDArray[np.int64]:
+    def _draw(self, sums: Table, query: Query, record: Release, receipt: str = "") -> Table:
         """The exact sums, with noise that is paid for before it is drawn."""
-        sums = self.exact_sums(query, grid, contributions)
         stream = self._pay(record, receipt)
         sums += rounded_gaussian(stream, len(sums), record.variance, query.coordinate_weights)
         return sums
 
     def _draw_or_load(
-        self, store: ReleaseStore, query: Query, grid: Grid, record: Release, contributions: Iterable[Contribution]
-    ) -> NDArray[np.int64]:
+        self, store: ReleaseStore, sums: Callable[[], list[Table]], position: int, work: Pass, record: Release
+    ) -> Table:
         """The same, once for each receipt. A table leaves only after `Ledger.publish` (docs/privacy.md, step 8)."""
         number = len(self.releases) + 1
         receipt = f"{store.run}/{number}"
@@ -202,7 +235,7 @@ class Mechanism:
                 "(--fresh, or another folder)"
             )
         else:
-            table = self._draw(query, grid, record, contributions, receipt)
+            table = self._draw(sums()[position], work.queries[position], record, receipt)
             store.save(number, record, table)
         try:
             self.ledger.publish(self.dataset, receipt, hashlib.sha256(table.tobytes()).hexdigest())
@@ -211,14 +244,11 @@ class Mechanism:
             raise
         return table
 
-    def exact_sums(self, query: Query, grid: Grid, contributions: Iterable[Contribution]) -> NDArray[np.int64]:
+    def exact_sums(self, work: Pass, population: Population) -> list[Table]:
         """What users add up to, before noise: never published. Audits override it to record it."""
-        sums = empty_sums(query)
-        seen: list[tuple[int, int]] = []
-        for contribution in contributions:
-            _check_new_users(contribution, seen)
-            add_exactly(sums, quantize_and_clip(contribution, query, grid), query)
-        return sums
+        tables, receipts = self.engine.run(work, population.blocks)
+        check_receipts(receipts, population.blocks)
+        return tables
 
     def _pay(self, record: Release, receipt: str) -> NoiseStream:
         """Record the spend, then open a stream for its noise (docs/privacy.md, step 7).
@@ -228,7 +258,7 @@ class Mechanism:
         with self._lock:
             if os.getpid() != self._home:
                 raise RuntimeError("a mechanism does not survive a fork: the child must make its own")
-            self._check_affordable(record, record.cost)
+            self._check_affordable(repr(record.purpose), record.cost)
             seeded = SEEDED if record.seeded else ""
             self.ledger.spend(self.dataset, record.purpose + seeded, record.cost, receipt, self.run)
             self.releases.append(record)
@@ -244,11 +274,11 @@ class Mechanism:
                 self.ledger.reserve(self.dataset, whole, self.budget, self.run, self.adaptive)
                 self._reserved = True
 
-    def _check_affordable(self, wanted: Query | Release, cost: int) -> None:
+    def _check_affordable(self, purpose: str, cost: int) -> None:
         """Refuse what would exceed the budget (docs/privacy.md, step 5)."""
         if self.spent + cost > self.budget.cost:
             raise PrivacyBudgetExceeded(
-                f"{wanted.purpose!r} would bring this run to mu {up(mu_of(self.spent + cost), 6)}, but epsilon "
+                f"{purpose} would bring this run to mu {up(mu_of(self.spent + cost), 6)}, but epsilon "
                 f"{self.budget.epsilon} with delta {self.budget.delta} allows {down(self.budget.mu, 6)}; "
                 "nothing was spent or released"
             )
@@ -259,9 +289,21 @@ def _sensitivity_bits(cost: int) -> int:
     return min(math.floor(_NOISE_BITS + math.log2(mu_of(cost))), MAX_SENSITIVITY_BITS)
 
 
-def _check_new_users(contribution: Contribution, seen: list[tuple[int, int]]) -> None:
-    """Refuse a block that shares a user with an earlier one of the release (docs/privacy.md, step 1)."""
-    first, stop = contribution.pattern.first_user, contribution.pattern.first_user + contribution.pattern.n_users
-    if any(first < other_stop and other_first < stop for other_first, other_stop in seen):
-        raise ValueError(f"users {first} to {stop - 1} contribute twice to one release")
-    seen.append((first, stop))
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Contributions that are in memory already, as a population of one block."""
+
+    contributions: Contribution | Iterable[Contribution]
+    name: str = "given"
+    n_users: int = 0  # counted by `sums`
+
+    @property
+    def blocks(self) -> Sequence[Self]:
+        return (self,)
+
+    def open(self) -> Self:
+        return self
+
+
+def _given(block: _Given, public: None) -> tuple[Contribution | Iterable[Contribution]]:  # noqa: ARG001
+    return (block.contributions,)

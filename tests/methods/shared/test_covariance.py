@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import dpals
-from dpals.methods.shared import covariance
 from dpals.methods.shared.covariance import release_covariance
+from dpals.private import covariance
+from dpals.private.covariance import Rows, RowsOf
 from dpals.release.accounting import Budget
 from dpals.release.mechanism import Mechanism
 
@@ -21,8 +22,12 @@ def ratings():
 
 def released(ratings, epsilon, seed=1):
     mechanism = Mechanism(Budget(epsilon, 1e-5), insecure_seed=seed)
-    values = np.asarray(ratings.values, np.float64)
-    return release_covariance(mechanism, "covariance", ratings, values, LONGEST, mechanism.budget.cost), mechanism
+    rows = RowsOf(ratings_themselves, None, LONGEST)
+    return release_covariance(mechanism, "covariance", ratings, rows, N_ITEMS, mechanism.budget.cost), mechanism
+
+
+def ratings_themselves(ratings, _):
+    return Rows(ratings, np.asarray(ratings.values, np.float64))
 
 
 def clipped_rows(ratings):
@@ -39,7 +44,7 @@ def test_without_noise_it_is_that_of_rows_scaled_to_the_clip(ratings):
 
 def test_blocks_of_users_add_up_to_the_same(ratings, monkeypatch):
     whole, _ = released(ratings, 4.0)
-    monkeypatch.setattr(covariance, "_BLOCK_USERS", 7)
+    monkeypatch.setattr(covariance, "_USERS_AT_ONCE", 7)
     assert np.array_equal(released(ratings, 4.0)[0], whole)
 
 

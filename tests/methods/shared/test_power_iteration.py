@@ -4,6 +4,7 @@ from scipy.linalg import subspace_angles
 
 import dpals
 from dpals.methods.shared.power_iteration import noisy_power_iteration, private_pca
+from dpals.private.covariance import SampledRows
 from dpals.release.accounting import Budget
 from dpals.release.mechanism import Mechanism
 
@@ -33,9 +34,13 @@ def exact_directions(task):
 
 def start(name, ratings, mechanism, cost, **changes):
     arguments = {**SHARED, **changes}
+    every_item = np.ones(ratings.n_items, bool)
+    rows = SampledRows(
+        every_item, *(arguments.pop(name) for name in ("ratings_per_user", "mean", "entry_clip")), seed=0
+    )
     if name == "power":
-        return noisy_power_iteration(ratings, mechanism, cost, **{"steps": 4, **arguments})
-    return private_pca(ratings, mechanism, cost, **arguments)
+        return noisy_power_iteration(ratings, mechanism, cost, rows, **{"steps": 4, **arguments})
+    return private_pca(ratings, mechanism, cost, rows, **arguments)
 
 
 def crowded(n_items=100):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpals import __version__
+from dpals.data.population import Population
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.ledger.checkpoint import Checkpoint, remove_checkpoint
@@ -253,7 +254,7 @@ def note_users(ledger: Ledger | None, dataset: str, ratings: Ratings) -> None:
         ledger.note_users(dataset, ratings.users.tolist())
 
 
-def needs_ratings(estimator: Estimator, ratings: Ratings) -> None:
+def needs_ratings(estimator: Estimator, ratings: Population) -> None:
     """Raise if the data is implicit feedback."""
     if ratings.is_implicit:
         raise InputError(f"{type(estimator).__name__} needs ratings; this data is implicit feedback")

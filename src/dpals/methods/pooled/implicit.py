@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.methods.base.options import AfterStep
 from dpals.methods.pooled.budget import Costs, Settings, rank_for_implicit
 from dpals.methods.pooled.releases import (
@@ -18,6 +18,7 @@ from dpals.methods.pooled.releases import (
     release_weights,
 )
 from dpals.model.factor_model import FactorModel
+from dpals.private.pooled import activity_contribution
 from dpals.private.user_vectors import LogisticProblem
 from dpals.public.evidence import Evidence
 from dpals.public.implicit import Activity, calibrated
@@ -32,7 +33,7 @@ _CONSTANT = 0.7  # the coordinate beside a user's vector, which shows how far us
 
 
 def fit_implicit(
-    ratings: Ratings, settings: Settings, mechanism: Mechanism, after_step: AfterStep
+    ratings: Population, settings: Settings, mechanism: Mechanism, after_step: AfterStep
 ) -> tuple[FactorModel, Doubles]:
     """Factors v_j and offsets o_j, for which user i has item j with log odds o_j + x_i . v_j.
 
@@ -70,7 +71,7 @@ def fit_implicit(
 
 
 def _before_training(
-    ratings: Ratings, settings: Settings, mechanism: Mechanism
+    ratings: Population, settings: Settings, mechanism: Mechanism
 ) -> tuple[Activity, Training, int, Costs]:
     """Activity of the users, what is known of the items, the rank, and what the releases of the training may cost."""
     shares = replace(settings.shares, biases=0.0)  # offsets come from popularity
@@ -86,11 +87,10 @@ def _before_training(
 
 
 def _release_activity(training: Training, cost: int) -> Activity:
-    users, mechanism = training.users, training.mechanism
-    n_groups = Activity.n_groups(users.ratings.n_items)
+    n_groups = Activity.n_groups(training.users.n_items)
     query = Query("number of items per user", n_groups, 1.0)
-    released = mechanism.release(query, users.activity_contribution(n_groups), cost)[:, 0]
-    return Activity.of(released, mechanism.releases[-1].sigma)
+    released = training.release(activity_contribution, n_groups, query, cost)[:, 0]
+    return Activity.of(released, training.mechanism.releases[-1].sigma)
 
 
 def _updated_factors(evidence: Evidence, sums: StepSums, weights: Doubles, relative_dispersion: Doubles) -> Doubles:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.methods.base.options import AfterStep
 from dpals.methods.pooled.budget import Costs, Settings, rank_for_ratings
 from dpals.methods.pooled.releases import (
@@ -58,7 +58,7 @@ class RatingScales:
 
 
 def fit_ratings(
-    ratings: Ratings, settings: Settings, scales: RatingScales, mechanism: Mechanism, after_step: AfterStep
+    ratings: Population, settings: Settings, scales: RatingScales, mechanism: Mechanism, after_step: AfterStep
 ) -> tuple[FactorModel, Doubles]:
     """Factors v_j and biases b_j, for which user i rates item j about mean + b_j + bias of i + u_i . v_j.
 
@@ -105,7 +105,9 @@ def fit_ratings(
     return model(), weights
 
 
-def _before_training(ratings: Ratings, settings: Settings, mechanism: Mechanism) -> tuple[float, Training, int, Costs]:
+def _before_training(
+    ratings: Population, settings: Settings, mechanism: Mechanism
+) -> tuple[float, Training, int, Costs]:
     """The global mean, what is known of the items, the rank, and what the releases of the training may cost."""
     mean_cost, *weight_costs, rest = mechanism.budget.split(*settings.shares.before_training())
     mean = release_mean(mechanism, ratings, mean_cost)

@@ -2,20 +2,33 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.methods.pooled.budget import StepCosts, rises_above
 from dpals.methods.shared.means import release_popularity
-from dpals.private.pooled import Bounds, WeightedUsers, covariance_share
+from dpals.private.pooled import (
+    Bounds,
+    Features,
+    PooledStep,
+    RatingWeights,
+    covariance_share,
+    direction_contribution,
+    feature_gram_contribution,
+    item_weight_contribution,
+    step_contributions,
+    weight_contributions,
+)
 from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 from dpals.public.initial_factors import random_factors
 from dpals.public.item_step import unpacked
 from dpals.public.pooled import PooledGram, cooccurrence_features, inverse_root
 from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
+from dpals.release.passes import BlockFunction
 
 Doubles = NDArray[np.float64]
 
@@ -48,37 +61,44 @@ class ItemStatistics:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What the releases of one training share: the users, what is known of the items, and the mechanism."""
+    """What the releases of one training share: the users, how their ratings weigh, the items, and the mechanism."""
 
-    users: WeightedUsers
+    users: Population
+    weights: RatingWeights
     items: ItemStatistics
     mechanism: Mechanism
 
+    def release(self, function: BlockFunction, public: Any, query: Query, cost: int) -> Doubles:
+        """One release after one pass over the users."""
+        return self.mechanism.release_together(self.users, function, public, [(query, cost)])[0]
+
 
 def release_item_statistics(
-    ratings: Ratings, weight_exponent: float, mechanism: Mechanism, costs: Sequence[int]
+    ratings: Population, weight_exponent: float, mechanism: Mechanism, costs: Sequence[int]
 ) -> Training:
     """Popularity and weights of the items; and the users, with the rating weights that follow from popularity."""
     popularity_cost, weight_cost, total_cost = costs
     popularity = np.maximum(release_popularity(mechanism, ratings, popularity_cost), mechanism.releases[-1].sigma)
-    rating_weights = popularity**-weight_exponent
-    users = WeightedUsers.of(ratings, rating_weights, _LARGEST_SUM)
-
-    query = Query("sum of user weights", 1, 1.0)
-    total = mechanism.release(query, users.user_weight_contribution(), total_cost)[0, 0]
-    total = max(float(total), mechanism.releases[-1].sigma)
-    items = ItemStatistics(popularity, rating_weights, np.zeros(ratings.n_items), np.inf, total)
-    return release_weights(Training(users, items, mechanism), weight_cost)
+    weights = RatingWeights(popularity**-weight_exponent, _LARGEST_SUM)
+    queries = [(Query("sum of user weights", 1, 1.0), total_cost), (_weight_query(ratings), weight_cost)]
+    total, sums = mechanism.release_together(ratings, weight_contributions, weights, queries)
+    total_noise, weight_noise = (release.sigma for release in mechanism.releases[-2:])
+    at_least = max(float(total[0, 0]), total_noise)
+    items = ItemStatistics(popularity, weights.of_items, sums[:, 0], weight_noise, at_least)
+    return Training(ratings, weights, items, mechanism)
 
 
 def release_weights(training: Training, cost: int) -> Training:
     """The same training after one more release of the item weights: what is known is the mean of all such releases."""
-    users, items, mechanism = training.users, training.items, training.mechanism
-    query = Query("item weights", users.ratings.n_items, 1.0)
-    weights = mechanism.release(query, users.weight_contribution(), cost)[:, 0]
-    before, now = items.weight_noise**-2, mechanism.releases[-1].sigma ** -2
+    items, query = training.items, _weight_query(training.users)
+    weights = training.release(item_weight_contribution, training.weights, query, cost)[:, 0]
+    before, now = items.weight_noise**-2, training.mechanism.releases[-1].sigma ** -2
     mean = (before * items.weights + now * weights) / (before + now)
     return replace(training, items=replace(items, weights=mean, weight_noise=(before + now) ** -0.5))
+
+
+def _weight_query(users: Population) -> Query:
+    return Query("item weights", users.n_items, 1.0)
 
 
 def release_cooccurrence(
@@ -90,7 +110,7 @@ def release_cooccurrence(
     co-occurrence of the items that starts with random features. The second result is how much items differ in each
     feature.
     """
-    users, mechanism, weights = training.users, training.mechanism, training.items.usable_weights
+    weights = training.items.usable_weights
     size = -(-3 * rank // 2)
     features, scales = random_factors(len(weights), size, seed), np.ones(size)
     for number, cost in enumerate(costs, 1):
@@ -98,12 +118,13 @@ def release_cooccurrence(
         centred *= (weights > 0)[:, None]
         bound = float(size)  # features have variance 1 where they are known, and a user's weights length 1
         query = Query(f"Gram matrix of co-occurrence, round {number}", 1, bound, "symmetric", size)
-        gram = mechanism.release(query, users.gram_contribution(users.feature_sums(centred), bound), cost.gram)[0]
+        public = Features(training.weights, centred, bound)
+        gram = training.release(feature_gram_contribution, public, query, cost.gram)[0]
         # Whitened on the public side: a product over all users could round one user's row by who else is there.
-        whitened = users.feature_sums(centred @ inverse_root(unpacked(gram, size)))
+        public = public._replace(of_items=centred @ inverse_root(unpacked(gram, size)))
         query = Query(f"co-occurrence of the items, round {number}", len(weights), 1.0, "vector", size)
-        moments = mechanism.release(query, users.direction_contribution(whitened), cost.moments)
-        features, scales = cooccurrence_features(moments, weights, mechanism.releases[-1].sigma)
+        moments = training.release(direction_contribution, public, query, cost.moments)
+        features, scales = cooccurrence_features(moments, weights, training.mechanism.releases[-1].sigma)
     return features, scales
 
 
@@ -142,27 +163,23 @@ def release_step(
     training: Training, problem: LeastSquaresProblem | LogisticProblem, scale: StepScale, cost: StepCosts, name: str
 ) -> StepSums:
     """Residual times vector, summed for every item, and the Gram and covariance matrices of all users' vectors."""
-    users, mechanism, rank = training.users, training.mechanism, problem.rank
-    bounds = scale.bounds(rank)
-    contributions = users.step_contributions(problem, scale.constant, bounds)
-
-    query = Query(f"Gram matrix of all users, {name}", 1, bounds.gram, "symmetric", rank + 1)
-    gram = mechanism.release(query, contributions.gram, cost.gram)[0]
-    gram_noise = mechanism.releases[-1].sigma
-    covariance = np.zeros(0)
+    users, mechanism, rank, bounds = training.users, training.mechanism, problem.rank, scale.bounds(problem.rank)
+    queries = [(Query(f"Gram matrix of all users, {name}", 1, bounds.gram, "symmetric", rank + 1), cost.gram)]
     if rank:
-        query = Query(f"covariance of all users, {name}", 1, bounds.covariance, "vector", rank * (rank + 1) // 2)
-        covariance = mechanism.release(query, contributions.covariance, cost.covariance)[0] / covariance_share(rank)
-        gram_noise = np.hypot(gram_noise, mechanism.releases[-1].sigma / covariance_share(rank))
+        size = rank * (rank + 1) // 2
+        query = Query(f"covariance of all users, {name}", 1, bounds.covariance, "vector", size)
+        queries.append((query, cost.covariance))
     query = Query(
-        f"right-hand sides, {name}",
-        users.ratings.n_items,
-        bounds.moments,
-        "vector",
-        rank + 1,
-        coefficient_norm=scale.residual,
+        f"right-hand sides, {name}", users.n_items, bounds.moments, "vector", rank + 1, coefficient_norm=scale.residual
     )
-    moments = mechanism.release(query, contributions.moments, cost.moments)
-    noise = mechanism.releases[-1].sigma
+    queries.append((query, cost.moments))
+
+    public = PooledStep(training.weights, problem, scale.constant, bounds)
+    gram, *covariances, moments = mechanism.release_together(users, step_contributions, public, queries)
+    noise = [release.sigma for release in mechanism.releases[-len(queries) :]]
+    gram_noise, covariance = noise[0], np.zeros(0)
+    if rank:
+        covariance = covariances[0][0] / covariance_share(rank)
+        gram_noise = np.hypot(gram_noise, noise[1] / covariance_share(rank))
     total = training.items.total_user_weight
-    return StepSums(moments, noise, PooledGram.of(gram, covariance, gram_noise, total, scale.constant))
+    return StepSums(moments, noise[-1], PooledGram.of(gram[0], covariance, gram_noise, total, scale.constant))

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
 from dpals.methods.base.parameters import COUNT, FRACTION, POSITIVE, SHARE, WHOLE, parameter
 from dpals.model.factor_model import FactorModel
-from dpals.private.gradients import gradient_contribution
+from dpals.private.gradients import GradientStep, gradient_contribution
 from dpals.private.user_vectors import LeastSquaresProblem
 from dpals.public.initial_factors import random_factors
 from dpals.release.contribution import Query
@@ -39,14 +39,14 @@ class GradientMethod(PrivateEstimator):
     )
     seed: int = parameter("Chooses the random factors. It is public.", WHOLE, default=0)
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         needs_ratings(self, ratings)
         if self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
 
     def _descend(
         self,
-        ratings: Ratings,
+        ratings: Population,
         mechanism: Mechanism,
         cost: int,
         mean: float,
@@ -64,15 +64,17 @@ class GradientMethod(PrivateEstimator):
         for step in range(1, self.steps + 1):
             problem = self._model(ratings, items, mean, user_ridge).user_problem()
             assert isinstance(problem, LeastSquaresProblem)
-            contribution = gradient_contribution(ratings, problem, self.rank, self.gradient_clip)
+            public = GradientStep(problem, self.gradient_clip)
             query = Query(f"gradients, step {step}", ratings.n_items, self.gradient_clip, "vector", self.rank + 1)
-            items = items + move(mechanism.release(query, contribution, cost // self.steps), items)
+            queries = [(query, cost // self.steps)]
+            gradients = mechanism.release_together(ratings, gradient_contribution, public, queries)[0]
+            items = items + move(gradients, items)
             if step > self.steps - averaged:
                 total += items
             self._after_step(step, self.steps, self._model(ratings, items, mean, user_ridge))
         return self._model(ratings, total / averaged, mean, user_ridge)
 
-    def _model(self, ratings: Ratings, items: Doubles, mean: float, user_ridge: float) -> FactorModel:
+    def _model(self, ratings: Population, items: Doubles, mean: float, user_ridge: float) -> FactorModel:
         return FactorModel(
             items=ratings.items,
             item_factors=items[:, :-1].astype(np.float32),

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.ratings import Ratings
-from dpals.private.means import mean_contribution, residual_contribution, weight_contribution
+from dpals.data.population import Population
+from dpals.private.means import MeanAndBound, mean_contribution, residual_contribution, weight_contribution
 from dpals.public.biases import shrunken_ratio
 from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
@@ -12,14 +12,14 @@ from dpals.release.mechanism import Mechanism
 Doubles = NDArray[np.float64]
 
 
-def half_range(ratings: Ratings) -> float:
+def half_range(ratings: Population) -> float:
     """Half the width of the rating range, which is public."""
     assert ratings.rating_range is not None
     low, high = ratings.rating_range
     return (high - low) / 2
 
 
-def release_mean(mechanism: Mechanism, ratings: Ratings, cost: int) -> float:
+def release_mean(mechanism: Mechanism, ratings: Population, cost: int) -> float:
     """The mean of the users' means, which each user moves by at most half the range over the number of users.
 
     It is drawn toward the middle of the range where noise is as large as the number of users.
@@ -27,28 +27,27 @@ def release_mean(mechanism: Mechanism, ratings: Ratings, cost: int) -> float:
     return release_mean_and_number(mechanism, ratings, cost)[0]
 
 
-def release_mean_and_number(mechanism: Mechanism, ratings: Ratings, cost: int) -> tuple[float, float]:
+def release_mean_and_number(mechanism: Mechanism, ratings: Population, cost: int) -> tuple[float, float]:
     """The same, with the number of users, which comes with it; at least as much as noise alone could be."""
     assert ratings.rating_range is not None
     low, high = ratings.rating_range
     middle, largest = (low + high) / 2, half_range(ratings)
     query = Query("global mean", 1, largest * np.sqrt(2), "vector", 2)
-    total, users = mechanism.release(query, mean_contribution(ratings, middle, largest), cost)[0]
+    total, users = mechanism.release_together(ratings, mean_contribution, None, [(query, cost)])[0][0]
     noise = mechanism.releases[-1].sigma
     away = largest * shrunken_ratio(np.array([total]), np.array([users]), noise, 1.0, noise)[0]
     return float(np.clip(middle + away, low, high)), max(users, noise) / largest
 
 
-def release_popularity(mechanism: Mechanism, ratings: Ratings, cost: int) -> Doubles:
+def release_popularity(mechanism: Mechanism, ratings: Population, cost: int) -> Doubles:
     """How much users say about each item, when everyone may say as much: sums of 1 / sqrt(n_i)."""
-    return mechanism.release(
-        Query("popularity of the items", ratings.n_items, 1.0), weight_contribution(ratings), cost
-    )[:, 0]
+    query = Query("popularity of the items", ratings.n_items, 1.0)
+    return mechanism.release_together(ratings, weight_contribution, None, [(query, cost)])[0][:, 0]
 
 
 def release_item_biases(
     mechanism: Mechanism,
-    ratings: Ratings,
+    ratings: Population,
     mean: float,
     costs: tuple[int, int],
     residual_bound: float,
@@ -62,6 +61,6 @@ def release_item_biases(
     weights = release_popularity(mechanism, ratings, costs[0])
     weight_noise = mechanism.releases[-1].sigma
     query = Query("distances from the global mean", ratings.n_items, residual_bound)
-    contribution = residual_contribution(ratings, np.full(ratings.n_ratings, mean), residual_bound)
-    moments = mechanism.release(query, contribution, costs[1])[:, 0]
+    public = MeanAndBound(mean, residual_bound)
+    moments = mechanism.release_together(ratings, residual_contribution, public, [(query, costs[1])])[0][:, 0]
     return shrunken_ratio(moments, weights, mechanism.releases[-1].sigma, bias_prior, weight_noise), weights

@@ -5,33 +5,27 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.ratings import Ratings
-from dpals.kernels.rows import row_combinations
+from dpals.data.population import Population
 from dpals.methods.shared.covariance import LARGEST_COVARIANCE, release_covariance
-from dpals.private.clipping import clip_rows
-from dpals.private.means import clipped_entries, pattern_of
-from dpals.private.sampling import uniform_sample
+from dpals.private.covariance import Products, RowsOf, SampledRows, product_contribution, sampled_rows
 from dpals.public.initial_factors import random_factors
 from dpals.public.spectra import eigenpairs, orthonormal_basis
-from dpals.release.contribution import Contribution, Query
+from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
 
 Doubles = NDArray[np.float64]
 
 
 def noisy_power_iteration(
-    ratings: Ratings,
+    ratings: Population,
     mechanism: Mechanism,
     cost: int,
+    sampled: SampledRows,
     *,
     rank: int,
     steps: int,
-    ratings_per_user: int,
-    mean: float,
-    entry_clip: float,
     incoherence: float = 2.0,
     if_coherent: Literal["clip", "abort"] = "clip",
-    seed: int = 0,
 ) -> Doubles:
     """The main directions of A^T A by noisy power iteration: Algorithm 3 of the paper, in blocks for rank r.
 
@@ -42,6 +36,8 @@ def noisy_power_iteration(
 
     Parameters
     ----------
+    sampled
+        Which of a user's ratings are in a_i: at most s of them, clipped to Gamma_M. Its seed chooses the first X, too.
     incoherence
         nu, the longest row of X that is expected, in units of the mean.
     if_coherent
@@ -49,53 +45,37 @@ def noisy_power_iteration(
 
     Returns
     -------
-    array of shape (n_items, rank) with orthonormal columns
+    array of shape (number of chosen items, rank) with orthonormal columns
     """
-    sample = uniform_sample(ratings, ratings_per_user, seed)
-    values = clipped_entries(sample, mean, entry_clip)
-    longest_row = np.sqrt(ratings_per_user) * entry_clip
-    longest_product = longest_row * incoherence * np.sqrt(rank / ratings.n_items)
-    pattern = pattern_of(sample)
-    factors = orthonormal_basis(random_factors(ratings.n_items, rank, seed))
+    n_items, longest_row = int(sampled.chosen.sum()), np.sqrt(sampled.at_most) * sampled.entry_clip
+    longest_product = longest_row * incoherence * np.sqrt(rank / n_items)
+    rows = RowsOf(sampled_rows, sampled, longest_row)
+    factors = orthonormal_basis(random_factors(n_items, rank, sampled.seed))
     for step in range(1, steps + 1):
-        coherence = np.sqrt((factors**2).sum(axis=1).max() * ratings.n_items / rank)
+        coherence = np.sqrt((factors**2).sum(axis=1).max() * n_items / rank)
         if if_coherent == "abort" and coherence > incoherence:
             raise RuntimeError(f"the iteration lost its incoherence in step {step}: {coherence:.1f} > {incoherence}")
-        products = clip_rows(row_combinations(sample.indptr, sample.indices, values, factors), longest_product)
         query = Query(
-            f"power iteration, step {step}",
-            ratings.n_items,
-            longest_row * longest_product,
-            "vector",
-            rank,
-            longest_row,
+            f"power iteration, step {step}", n_items, longest_row * longest_product, "vector", rank, longest_row
         )
-        factors = orthonormal_basis(mechanism.release(query, Contribution(pattern, values, products), cost // steps))
+        products = Products(rows, factors, longest_product)
+        released = mechanism.release_together(ratings, product_contribution, products, [(query, cost // steps)])
+        factors = orthonormal_basis(released[0])
     return factors
 
 
-def private_pca(
-    ratings: Ratings,
-    mechanism: Mechanism,
-    cost: int,
-    *,
-    rank: int,
-    ratings_per_user: int,
-    mean: float,
-    entry_clip: float,
-    seed: int = 0,
-) -> Doubles:
+def private_pca(ratings: Population, mechanism: Mechanism, cost: int, sampled: SampledRows, *, rank: int) -> Doubles:
     """The top eigenvectors of A^T A + symmetric noise: Analyze Gauss (Dwork et al. 2014). For small catalogues.
 
     User i adds a_i a_i^T, of norm at most s Gamma_M^2.
 
     Returns
     -------
-    array of shape (n_items, rank) with orthonormal columns
+    array of shape (number of chosen items, rank) with orthonormal columns
     """
-    if ratings.n_items > LARGEST_COVARIANCE:
-        raise ValueError(f"private PCA publishes a matrix of items by items: {ratings.n_items} items are too many")
-    sample = uniform_sample(ratings, ratings_per_user, seed)
-    values, longest_row = clipped_entries(sample, mean, entry_clip), np.sqrt(ratings_per_user) * entry_clip
-    covariance = release_covariance(mechanism, "covariance of items", sample, values, longest_row, cost)
+    n_items = int(sampled.chosen.sum())
+    if n_items > LARGEST_COVARIANCE:
+        raise ValueError(f"private PCA publishes a matrix of items by items: {n_items} items are too many")
+    rows = RowsOf(sampled_rows, sampled, np.sqrt(sampled.at_most) * sampled.entry_clip)
+    covariance = release_covariance(mechanism, "covariance of items", ratings, rows, n_items, cost)
     return eigenpairs(covariance).vectors[:, : -rank - 1 : -1]

@@ -1,0 +1,61 @@
+"""What methods train on: a population, users in blocks with a public face. Ratings in memory are one block."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from numpy.typing import NDArray
+
+from dpals.release.passes import Block
+
+if TYPE_CHECKING:
+    from dpals.data.ratings import Ratings
+
+Public = TypeVar("Public")
+Result = TypeVar("Result")
+
+
+class Population(Protocol):
+    """Users in blocks, and what the caller declared public about them."""
+
+    @property
+    def blocks(self) -> Sequence[Block]: ...
+    @property
+    def items(self) -> NDArray[Any]: ...
+    @property
+    def n_items(self) -> int: ...
+    @property
+    def rating_range(self) -> tuple[float, float] | None: ...
+    @property
+    def is_implicit(self) -> bool: ...
+    def public_facts(self) -> list[str]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryBlock:
+    """All users of ratings that are in memory."""
+
+    ratings: "Ratings"
+    name: str = "memory"
+
+    def open(self) -> "Ratings":
+        return self.ratings
+
+
+def remembered(function: Callable[["Ratings", Public], Result]) -> Callable[["Ratings", Public], Result]:
+    """Let a block keep the last result of a function of the block and public values, while the block is in memory.
+
+    It saves time where several passes need the same, and changes nothing: the function has no other result for the
+    same values. A block on disk is opened anew for each pass and remembers nothing.
+    """
+
+    @wraps(function)
+    def recall(block: "Ratings", public: Public) -> Result:
+        values, result = block.memory.get(function, (None, None))
+        if values is not public or values is None:
+            result = function(block, public)
+            block.memory[function] = public, result
+        return result  # type: ignore[no-any-return]
+
+    return recall

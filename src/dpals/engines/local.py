@@ -1,0 +1,13 @@
+"""The engine of one machine: block after block, each with all threads."""
+
+from collections.abc import Sequence
+
+from dpals.release.passes import Block, Pass, Receipt, Table
+
+
+class LocalEngine:
+    """Opens one block at a time, so that memory holds one block and the tables, however many users there are."""
+
+    def run(self, work: Pass, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
+        tables = work.empty()
+        return tables, [work.add(block, tables) for block in blocks]
