@@ -38,19 +38,24 @@ def test_entries_are_ordered_by_item_and_then_by_row(rows):
     assert users.tolist() == np.nonzero(table.T)[1].tolist()
 
 
-def test_vectors_are_added_user_by_user(rows, numbers):
+@pytest.mark.parametrize("ranges", [[(0, 9)], [(0, 1), (1, 5), (5, 9)], [(0, 4), (4, 4), (4, 9)]])
+def test_vectors_are_added_for_ranges_of_items(rows, numbers, ranges):
     coefficients, vectors = numbers
-    part = np.ones((N_ITEMS, 5))
-    add_vectors(part, *rows[:2], coefficients, vectors)
-    assert np.array_equal(part, 1 + dense(rows, coefficients).T @ vectors)
+    sums = np.ones((N_ITEMS, 5), np.int64)
+    for first, stop in ranges:
+        before = sums.copy()
+        add_vectors(sums, *rows[:2], coefficients, vectors, first, stop)
+        others = np.r_[0:first, stop:N_ITEMS]
+        assert np.array_equal(sums[others], before[others])
+    assert np.array_equal(sums, 1 + dense(rows, coefficients).T @ vectors)
 
 
-def test_some_of_the_users_are_added_alone(rows, numbers):
+def test_only_some_of_the_users_are_added(rows, numbers):
     indptr, items, _ = rows
     coefficients, vectors = numbers
-    part = np.zeros((N_ITEMS, 5))
-    add_vectors(part, indptr[10:31], items, coefficients, vectors[10:30])
-    assert np.array_equal(part, dense(rows, coefficients)[10:30].T @ vectors[10:30])
+    sums = np.zeros((N_ITEMS, 5), np.int64)
+    add_vectors(sums, indptr[10:31], items, coefficients, vectors[10:30], 0, N_ITEMS)
+    assert np.array_equal(sums, dense(rows, coefficients)[10:30].T @ vectors[10:30])
 
 
 @pytest.mark.parametrize("size", [1, 7, 40, 10_000])

@@ -14,7 +14,7 @@ from dpals.kernels.hashing import hashed_normal
 from dpals.release.accounting import COST_BITS, Budget, PrivacyBudgetExceeded
 from dpals.release.contribution import MAX_SENSITIVITY_BITS, Contribution, Grid, Pattern, Query, quantize_and_clip
 from dpals.release.mechanism import Mechanism
-from dpals.release.sums import SLAB_USERS, add_exactly, empty_sums
+from dpals.release.sums import EXACT_IN_FLOAT64, add_exactly, empty_sums
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
 N_USERS = 40
@@ -159,7 +159,7 @@ def test_a_release_inside_another_does_not_spend_the_budget_twice():
 
 
 def test_sums_of_floats_are_exact_for_as_many_users_as_are_added_at_once():
-    assert SLAB_USERS << MAX_SENSITIVITY_BITS <= 2**53
+    assert EXACT_IN_FLOAT64 << MAX_SENSITIVITY_BITS <= 2**53
 
 
 ROWS = {"users": [1, 1, 1, 2], "items": [5, 5, 6, 5], "values": [1, 5, 3, 2], "rating_range": (1, 5)}

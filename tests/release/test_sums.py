@@ -77,10 +77,11 @@ def test_same_bits_for_any_threads_order_and_blocks(block, form):
 
 
 @pytest.mark.parametrize("form", ["scalar", "vector"])
-def test_same_bits_where_the_slabs_are_short(block, form, monkeypatch):
-    reference = exact([contributed(block, form)], form)
-    monkeypatch.setattr(module, "SLAB_USERS", 64)
-    assert np.array_equal(reference, exact([contributed(block, form)], form))
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_same_bits_where_threads_share_a_large_table(block, form, threads, monkeypatch):
+    reference = exact([contributed(block, form)], form, threads)
+    monkeypatch.setattr(module, "_SMALL_TABLE", 0)
+    assert np.array_equal(reference, exact([contributed(block, form)], form, threads))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -111,7 +112,7 @@ def test_no_users_and_users_without_items_add_nothing(form):
 
 
 def test_the_float_budget_is_checked_up_front():
-    assert module.SLAB_USERS * 2**30 < 2**53
+    assert module.EXACT_IN_FLOAT64 * 2**30 < 2**53
     assert MAX_USERS * 2**30 <= 2**63
     query = query_of("scalar")
     far = Pattern([0, 1], [0], N_ITEMS, first_user=MAX_USERS)

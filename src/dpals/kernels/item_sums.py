@@ -1,7 +1,7 @@
 """Sums over users, item by item: the loops behind `release.sums`.
 
-They add integers in float64. The caller makes sure that every partial sum is an integer below 2^53, so that each is
-exact, in any order and with or without fused multiplication.
+Vectors are added in int64. Symmetric matrices are added in float64: the caller makes sure that every partial sum is an
+integer below 2^53, so that each is exact, in any order and with or without fused multiplication.
 """
 
 import numba
@@ -33,18 +33,33 @@ def entries_by_item(indptr, items, n_items):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def add_vectors(part, indptr, items, coefficients, vectors):  # type: ignore[no-untyped-def]
-    """part[j] += c_ij * x_i, user by user. `indptr` and `vectors` are those of some of the users."""
-    dimension = vectors.shape[1]
-    vector = np.empty(dimension)
+def add_vectors(sums, indptr, items, coefficients, vectors, first, stop):  # type: ignore[no-untyped-def]
+    """sums[j] += c_ij * x_i for the items from `first` to before `stop`, user by user.
+
+    `indptr` and `vectors` are those of some of the users. The items of each user rise.
+    """
     for i in range(len(indptr) - 1):
-        for k in range(dimension):
-            vector[k] = vectors[i, k]
-        for e in range(indptr[i], indptr[i + 1]):
-            coefficient = np.float64(coefficients[e])
-            row = part[items[e]]
-            for k in range(dimension):
-                row[k] += coefficient * vector[k]
+        begin, end = indptr[i], indptr[i + 1]
+        if first > 0:
+            begin = _first_from(items, begin, end, first)
+        if stop < len(sums):
+            end = _first_from(items, begin, end, stop)
+        for e in range(begin, end):
+            coefficient, total = np.int64(coefficients[e]), sums[items[e]]
+            for k in range(vectors.shape[1]):
+                total[k] += coefficient * np.int64(vectors[i, k])
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_from(items, begin, end, item):  # type: ignore[no-untyped-def]
+    """Where in a row that rises the items from `item` on begin."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if items[middle] < item:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
 
 
 @numba.njit(cache=True, nogil=True)

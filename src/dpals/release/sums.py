@@ -1,11 +1,11 @@
 """Exact sums of what users contribute.
 
-Why floats may be used: the products are integers of at most the sensitivity, 2^30, in absolute value, because each
-user's whole contribution is. A float64 adds integers exactly while every partial sum stays below 2^53, which holds for
-any 2^22 products in any order, fused or not. The kernels (`kernels.item_sums`) therefore add at most 2^22 users in
-float64, at the speed of the machine. Everything beyond that is added in int64, which holds 2^33 users. The factors
-c_ij * u_ik of a symmetric product are exact too: a vector of integers that is not zero has a norm of at least 1, so
-they are at most the sensitivity.
+The products are integers of at most the sensitivity, 2^30, in absolute value, because each user's whole contribution
+is. Vectors are added in int64, which holds 2^33 users. Symmetric matrices are added in float64 first, at the speed of
+the machine: a float64 adds integers exactly while every partial sum stays below 2^53, which holds for any 2^22
+products in any order, fused or not. Everything beyond that is added in int64. The factors c_ij * u_ik of a symmetric
+product are exact too: a vector of integers that is not zero has a norm of at least 1, so they are at most the
+sensitivity.
 """
 
 from itertools import pairwise
@@ -17,13 +17,15 @@ from dpals.kernels.item_sums import add_symmetric, add_vectors
 from dpals.kernels.threads import balanced_ranges, map_ranges, thread_count
 from dpals.release.contribution import MAX_SENSITIVITY_BITS, ClippedContribution, Query
 
-SLAB_USERS = 2 ** (52 - MAX_SENSITIVITY_BITS)
-"""How many users are added in float64 before the sum moves to int64."""
+EXACT_IN_FLOAT64 = 2 ** (52 - MAX_SENSITIVITY_BITS)
+"""How many products are added in float64 at most, before the sum moves to int64."""
 
 MAX_USERS = 2 ** (63 - MAX_SENSITIVITY_BITS)
 
 _RANGE_ENTRIES = 2**15
 _RANGES_PER_THREAD = 8
+_SMALL_TABLE = 2**14
+_SAMPLED_ENTRIES = 2**12
 
 
 def empty_sums(query: Query) -> NDArray[np.int64]:
@@ -66,21 +68,34 @@ def _add_matrices(sums: NDArray[np.int64], contribution: ClippedContribution, th
         return cut, ends
 
     fair = -(-len(rows) // (_RANGES_PER_THREAD * threads))
-    edges = [*range(0, len(rows), max(1, min(fair, _RANGE_ENTRIES, SLAB_USERS))), len(rows)]
+    edges = [*range(0, len(rows), max(1, min(fair, _RANGE_ENTRIES, EXACT_IN_FLOAT64))), len(rows)]
     for cut, ends in map_ranges(part, list(pairwise(edges)), threads):
         np.add.at(sums, cut, ends)
 
 
 def _add_vectors(sums: NDArray[np.int64], contribution: ClippedContribution, threads: int) -> None:
-    """Each thread takes slabs of users and fills a table of its own for each."""
-    pattern = contribution.pattern
+    """Threads share a large table, each a range of its items; a small one is filled by each for some of the users."""
+    pattern, coefficients, vectors = contribution.pattern, contribution.coefficients, contribution.vectors
 
-    def slab(start: int, stop: int) -> NDArray[np.float64]:
-        part = np.zeros(sums.shape)
-        indptr, vectors = pattern.indptr[start : stop + 1], contribution.vectors[start:stop]
-        add_vectors(part, indptr, pattern.items, contribution.coefficients, vectors)
+    def some_items(first: int, stop: int) -> None:
+        add_vectors(sums, pattern.indptr, pattern.items, coefficients, vectors, first, stop)
+
+    def some_users(start: int, stop: int) -> NDArray[np.int64]:
+        part = np.zeros_like(sums)
+        add_vectors(
+            part, pattern.indptr[start : stop + 1], pattern.items, coefficients, vectors[start:stop], 0, len(sums)
+        )
         return part
 
-    slabs = max(threads, -(-pattern.n_users // SLAB_USERS))
-    for part in map_ranges(slab, balanced_ranges(pattern.indptr, slabs, longest=SLAB_USERS), threads):
-        sums += part.astype(np.int64)
+    if sums.size > _SMALL_TABLE:
+        list(map_ranges(some_items, _item_ranges(pattern.items, len(sums), threads), threads))
+    else:
+        for part in map_ranges(some_users, balanced_ranges(pattern.indptr, threads), threads):
+            sums += part
+
+
+def _item_ranges(items: NDArray[np.int32], n_items: int, parts: int) -> list[tuple[int, int]]:
+    """Ranges of items with about the same number of entries, judged by some of the entries."""
+    sample = np.sort(items[:: len(items) // _SAMPLED_ENTRIES + 1])
+    inner = sample[np.linspace(0, len(sample), parts + 1).astype(np.int64)[1:-1]] if len(sample) else []
+    return list(pairwise([0, *np.unique(np.append(inner, n_items)).astype(np.int64).tolist()]))
