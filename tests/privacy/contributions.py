@@ -22,7 +22,7 @@ from dpals.private.pooled import (
     weight_contributions,
 )
 from dpals.private.sampling import adaptive_weights
-from dpals.private.scoring import score_contribution
+from dpals.private.scoring import Serving, gain_contribution
 from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 
 RANKS = (4, 12, 32, 40)
@@ -73,8 +73,9 @@ def contributions(implicit):
         step = PooledStep(weights, problem, 1.6, Bounds(0.5, 2.0, 0.3 * rank**0.5))
         for number, contribution in enumerate(step_contributions(ratings, step)):
             yield from parts(f"rank {rank}, sum {number} of a step", contribution)
-        sides = problem.solve(ratings), problem.features
-        yield from parts(f"rank {rank}, gains", score_contribution(*sides, ratings, hidden))
+        sides = np.column_stack([problem.features, problem.offsets, np.zeros_like(problem.offsets)])
+        serving = Serving(problem, 0.5, sides)
+        yield from parts(f"rank {rank}, gains", gain_contribution(serving, ratings, hidden))
         if not implicit:
             yield from parts(f"rank {rank}, gradients", gradient_contribution(ratings, GradientStep(problem, 2.0)))
             steps = FrankWolfeSteps(rng.uniform(0, 1, rank), rng.uniform(0.5, 1, rank), clip=3.0)

@@ -29,6 +29,8 @@ class Population(Protocol):
     def rating_range(self) -> tuple[float, float] | None: ...
     @property
     def is_implicit(self) -> bool: ...
+    @property
+    def anonymous(self) -> bool: ...
     def public_facts(self) -> list[str]: ...
 
 
@@ -41,6 +43,66 @@ class MemoryBlock:
 
     def open(self) -> "Ratings":
         return self.ratings
+
+
+@dataclass(frozen=True, eq=False)
+class PartOfBlock:
+    """Some ratings of the users of a block. A pure function of the block and public values says which."""
+
+    whole: Block
+    function: Callable[["Ratings", Any], "Ratings"]
+    public: Any
+
+    @property
+    def name(self) -> str:
+        return self.whole.name
+
+    def open(self) -> "Ratings":
+        return self.function(self.whole.open(), self.public)
+
+
+@dataclass(frozen=True, eq=False)
+class PartOfPopulation:
+    """The same users with some of their ratings, chosen anew whenever a block is opened: nothing is copied.
+
+    Parameters
+    ----------
+    whole
+        All their ratings.
+    function, public
+        What chooses ratings: a function of a module, from the ratings of a block and public values to some of them.
+    """
+
+    whole: Population
+    function: Callable[["Ratings", Any], "Ratings"]
+    public: Any
+
+    @property
+    def blocks(self) -> Sequence[PartOfBlock]:
+        return [PartOfBlock(block, self.function, self.public) for block in self.whole.blocks]
+
+    @property
+    def items(self) -> NDArray[Any]:
+        return self.whole.items
+
+    @property
+    def n_items(self) -> int:
+        return self.whole.n_items
+
+    @property
+    def rating_range(self) -> tuple[float, float] | None:
+        return self.whole.rating_range
+
+    @property
+    def is_implicit(self) -> bool:
+        return self.whole.is_implicit
+
+    @property
+    def anonymous(self) -> bool:
+        return self.whole.anonymous
+
+    def public_facts(self) -> list[str]:
+        return self.whole.public_facts()
 
 
 def remembered(function: Callable[["Ratings", Public], Result]) -> Callable[["Ratings", Public], Result]:

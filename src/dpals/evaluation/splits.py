@@ -6,25 +6,34 @@ except in `split_users`, which holds out a given number of users.
 """
 
 from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.population import PartOfPopulation, Population
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.hashing import hashed_uniform, id_hashes
-from dpals.private.sampling import on_items
+from dpals.private.sampling import PartOfSplit, Split, on_items, part_of_split, split_parts
 
 _DRAW_OF_USERS, _DRAW_OF_TARGETS = np.array(1), np.array(2)
 
 
+@overload
+def split_entries(ratings: Ratings, fractions: tuple[float, ...] = ..., seed: int = ...) -> tuple[Ratings, ...]: ...
+@overload
 def split_entries(
-    ratings: Ratings, fractions: tuple[float, ...] = (0.8, 0.1, 0.1), seed: int = 0
-) -> tuple[Ratings, ...]:
+    ratings: Population, fractions: tuple[float, ...] = ..., seed: int = ...
+) -> tuple[Population, ...]: ...
+def split_entries(
+    ratings: Population, fractions: tuple[float, ...] = (0.8, 0.1, 0.1), seed: int = 0
+) -> tuple[Population, ...]:
     """Split the ratings at random, one by one, into parts of about the given fractions.
 
     A hash of seed, user id and item id decides, so a rating falls into the same part whatever other ratings
-    there are. All parts keep all users and the whole catalogue, so indices mean the same in each.
+    there are. All parts keep all users and the whole catalogue, so indices mean the same in each. Parts of users in
+    blocks are not copied: they are chosen anew whenever a block is opened.
 
     Examples
     --------
@@ -36,9 +45,11 @@ def split_entries(
     """
     if not fractions or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-9:
         raise ValueError(f"fractions must be at least 0 and add up to 1, got {fractions}")
-    draws = hashed_uniform(seed, ratings.user_hashes()[ratings.rows], id_hashes(ratings.items)[ratings.indices])
-    part = np.searchsorted(np.cumsum(fractions)[:-1], draws, side="right")
-    return tuple(ratings.keep(part == number) for number in range(len(fractions)))
+    split = Split(tuple(fractions), seed)
+    if isinstance(ratings, Ratings):
+        return split_parts(ratings, split)
+    parts = [PartOfSplit(split, number) for number in range(len(fractions))]
+    return tuple(PartOfPopulation(ratings, part_of_split, part) for part in parts)
 
 
 @dataclass(frozen=True)

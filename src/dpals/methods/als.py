@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.population import Population
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.least_squares import solve_rows
@@ -37,6 +38,7 @@ class ALS(Estimator):
     (200, 4)
     """
 
+    in_memory_only = True
     rank: int = parameter("Length of the vectors.", COUNT, default=32, kw_only=False)
     steps: int = parameter("How often users and items are solved for.", COUNT, default=15, kw_only=False)
     ridge: float = parameter("lambda.", POSITIVE, default=12.0)
@@ -65,7 +67,8 @@ class ALS(Estimator):
         """
         return cls(**{**reference_settings(name), "biases": False, **changes})
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
+        assert isinstance(ratings, Ratings)
         if self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items}")
         if ratings.n_ratings == 0:

@@ -1,6 +1,6 @@
 """Global mean, item biases and user offsets: the simplest useful private model."""
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
 from dpals.methods.base.parameters import COUNT, POSITIVE, parameter
 from dpals.methods.pooled.pooled_dpals import PooledDPALS
@@ -36,10 +36,10 @@ class PrivateBiases(PrivateEstimator):
         "How many ratings' worth of evidence a user's offset starts with.", POSITIVE, default=3.0
     )
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         needs_ratings(self, ratings)
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         pooled = PooledDPALS(rank=0, steps=self.steps, bias_scale=self.bias_scale, user_bias_ridge=self.user_bias_ridge)
         pooled._after_step = self._after_step
         return pooled._fit(ratings, mechanism)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.methods.base.parameters import FRACTION, NOT_NEGATIVE, POSITIVE, parameter
 from dpals.methods.shared.gradient_steps import Doubles, GradientMethod
 from dpals.methods.shared.means import release_mean_and_number
@@ -38,7 +38,7 @@ class DPSGD(GradientMethod):
     )
     user_ridge: float = parameter("Ridge of the users' vectors.", POSITIVE, default=3.0)
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         mean_cost, rest = mechanism.budget.split(self.mean_share, 1 - self.mean_share)
         mean, n_users = release_mean_and_number(mechanism, ratings, mean_cost)
         last = np.zeros((ratings.n_items, self.rank + 1))

@@ -99,7 +99,12 @@ class DPFrankWolfe(PrivateEstimator):
     )
     seed: int = parameter("Chooses where power iteration starts. It is public.", WHOLE, default=0)
 
-    def _check(self, ratings: Ratings) -> None:
+    @property
+    def in_memory_only(self) -> bool:  # type: ignore[override]
+        """Without an epsilon the method looks at the whole matrix."""
+        return self.epsilon is None
+
+    def _check(self, ratings: Population) -> None:
         needs_ratings(self, ratings)
         trained = frequent_size(ratings.n_items, self.frequent_fraction)
         if self.search == "covariance" and trained > LARGEST_COVARIANCE:
@@ -114,7 +119,7 @@ class DPFrankWolfe(PrivateEstimator):
             raise ValueError("without an epsilon nothing is private, so there is nothing to record in a ledger")
         Estimator._check_request(self, request)
 
-    def _trained(self, ratings: Ratings, request: Request) -> FactorModel:
+    def _trained(self, ratings: Population, request: Request) -> FactorModel:
         if self.epsilon is not None:
             return super()._trained(ratings, request)
         return Estimator._trained(self, ratings, request)
@@ -124,10 +129,10 @@ class DPFrankWolfe(PrivateEstimator):
             raise InputError("there are no ratings to learn from")
         return self._train_with(ratings, _ExactStatistics())
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         return self._train_with(ratings, _ReleasedStatistics(self, mechanism))
 
-    def _train_with(self, ratings: Ratings, source: "_ExactStatistics | _ReleasedStatistics") -> FactorModel:
+    def _train_with(self, ratings: Population, source: "_ExactStatistics | _ReleasedStatistics") -> FactorModel:
         mean = source.mean(ratings) if self.centre else 0.0
         trained = np.ones(ratings.n_items, bool)
         if self.frequent_fraction < 1:
@@ -155,7 +160,7 @@ class DPFrankWolfe(PrivateEstimator):
         return 2 / (np.arange(self.steps) + 2)
 
     def _model(
-        self, ratings: Ratings, directions: Doubles, gains: Doubles, keeps: Doubles, mean: float, trained: Mask
+        self, ratings: Population, directions: Doubles, gains: Doubles, keeps: Doubles, mean: float, trained: Mask
     ) -> FactorModel:
         return FactorModel(
             items=ratings.items,
@@ -173,13 +178,16 @@ class DPFrankWolfe(PrivateEstimator):
 class _ExactStatistics:
     """The statistics that training needs, without privacy."""
 
-    def mean(self, ratings: Ratings) -> float:
+    def mean(self, ratings: Population) -> float:
+        assert isinstance(ratings, Ratings)
         return float(np.asarray(ratings.values, np.float64).mean())
 
-    def weights(self, ratings: Ratings) -> Doubles:
+    def weights(self, ratings: Population) -> Doubles:
+        assert isinstance(ratings, Ratings)
         return np.bincount(ratings.indices, minlength=ratings.n_items).astype(np.float64)
 
-    def direction(self, ratings: Ratings, public: FrankWolfeRows, step: int) -> tuple[Doubles, float]:  # noqa: ARG002
+    def direction(self, ratings: Population, public: FrankWolfeRows, step: int) -> tuple[Doubles, float]:  # noqa: ARG002
+        assert isinstance(ratings, Ratings)
         sample, residuals = frank_wolfe_rows(ratings, public)
         matrix = csr_matrix((residuals, sample.indices, sample.indptr), shape=(sample.n_users, sample.n_items))
         values, vectors = top_right_vectors(matrix, 1)
@@ -195,10 +203,10 @@ class _ReleasedStatistics:
         self.weight_cost, self.mean_cost, rest = mechanism.budget.split(*shares, 1 - sum(shares))
         self.step_cost = rest // method.steps
 
-    def mean(self, ratings: Ratings) -> float:
+    def mean(self, ratings: Population) -> float:
         return release_mean(self.mechanism, ratings, self.mean_cost)
 
-    def weights(self, ratings: Ratings) -> Doubles:
+    def weights(self, ratings: Population) -> Doubles:
         return release_popularity(self.mechanism, ratings, self.weight_cost)
 
     def direction(self, ratings: Population, public: FrankWolfeRows, step: int) -> tuple[Doubles, float]:

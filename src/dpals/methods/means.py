@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
 from dpals.methods.base.parameters import NOT_NEGATIVE, POSITIVE, parameter
 from dpals.methods.shared.means import half_range, release_item_biases, release_mean
@@ -24,10 +24,10 @@ class GlobalMean(PrivateEstimator):
     True
     """
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         needs_ratings(self, ratings)
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         return means_model(ratings, release_mean(mechanism, ratings, mechanism.budget.cost))
 
 
@@ -52,10 +52,10 @@ class UserMean(PrivateEstimator):
         default=0.0,
     )
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         needs_ratings(self, ratings)
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:  # noqa: ARG002, nothing goes through the mechanism
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:  # noqa: ARG002, nothing goes through the mechanism
         assert ratings.rating_range is not None
         return means_model(ratings, sum(ratings.rating_range) / 2, user_bias_ridge=self.shrinkage)
 
@@ -84,10 +84,10 @@ class ItemMean(PrivateEstimator):
         default=0.25,
     )
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         needs_ratings(self, ratings)
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         mean_cost, weight_cost, item_cost = mechanism.budget.split(2, 18, 80)
         mean = release_mean(mechanism, ratings, mean_cost)
         scales = self.residual_bound * half_range(ratings), self.bias_prior * half_range(ratings)
@@ -96,7 +96,7 @@ class ItemMean(PrivateEstimator):
 
 
 def means_model(
-    ratings: Ratings, mean: float, biases: np.ndarray | None = None, user_bias_ridge: float | None = None
+    ratings: Population, mean: float, biases: np.ndarray | None = None, user_bias_ridge: float | None = None
 ) -> FactorModel:
     """A model without factors."""
     n_items = ratings.n_items

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.means import means_model
@@ -28,10 +28,10 @@ class Popularity(PrivateEstimator):
     'tea'
     """
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         if not ratings.is_implicit:
             raise InputError("Popularity is for implicit feedback; for ratings there is ItemMean")
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         popularity = release_popularity(mechanism, ratings, mechanism.budget.cost)
         return means_model(ratings, 0.0, np.maximum(popularity, 0.0))

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from dpals.data.ratings import Ratings
-from dpals.evaluation.splits import split_entries
+from dpals.data.population import PartOfPopulation, Population
 from dpals.kernels.threads import limited_threads
 from dpals.ledger.entries import SEEDED
 from dpals.ledger.ledger import Ledger
@@ -15,7 +14,8 @@ from dpals.methods.base.options import Request
 from dpals.methods.base.parameters import WHOLE, OneOf, Parameters, Within, attribute, parameter
 from dpals.methods.means import means_model
 from dpals.model.factor_model import FactorModel
-from dpals.private.scoring import LARGEST_GAIN, score_contribution
+from dpals.private.sampling import Split
+from dpals.private.scoring import LARGEST_GAIN, ScoredSplit, known_part, score_contribution
 from dpals.release.accounting import Budget, Release, cost_of, mu_of
 from dpals.release.contribution import Query
 from dpals.release.selection import DISTRIBUTIONS, Selection, Tries, best_of, tries_of
@@ -109,7 +109,7 @@ class PrivateSearch(PrivateEstimator, Grid):
         if request.callbacks or request.options.progress or request.options.checkpoint is not None:
             raise ValueError("how many tries a search makes is secret: it takes no callbacks, progress or checkpoint")
 
-    def _trained(self, ratings: Ratings, request: Request) -> FactorModel:
+    def _trained(self, ratings: Population, request: Request) -> FactorModel:
         """The model of the best try, with a statement of what the search as a whole promises."""
         ledger, dataset = request.ledger, request.dataset
         note_users(ledger, dataset, ratings)
@@ -118,14 +118,16 @@ class PrivateSearch(PrivateEstimator, Grid):
         training = Budget.of_cost(int(whole * (1 - self.score_share)))
         scoring = Budget.of_cost(whole - training.cost)
         candidates = self._candidates()
-        known, hidden = split_entries(ratings, (1 - self.validation_fraction, self.validation_fraction), self.seed)
+        split = Split((1 - self.validation_fraction, self.validation_fraction), self.seed)
+        known = PartOfPopulation(ratings, known_part, split)
 
         def attempt(number: int, seed: int | None) -> tuple[float, Try]:
             mechanism = self.mechanism_class(training, insecure_seed=seed, quiet=True)
             model = self._with(candidates[number])._fit(known, mechanism)
             judge = self.mechanism_class(scoring, insecure_seed=None if seed is None else seed + 1, quiet=True)
             query = Query("score on ratings held back", 1, LARGEST_GAIN)
-            score = judge.release(query, score_contribution(*model.two_sides(known), known, hidden), scoring.cost)[0, 0]
+            public = ScoredSplit(model.serving(), split)
+            score = judge.release_together(ratings, score_contribution, public, [(query, scoring.cost)])[0][0, 0]
             return float(score), (candidates[number], model, (*mechanism.releases, *judge.releases))
 
         mu = mu_of(training.cost + scoring.cost)
@@ -159,7 +161,7 @@ class PrivateSearch(PrivateEstimator, Grid):
         ledger.enter_search(dataset, f"search with {type(self.estimator).__name__}{seeded}", promised, self.delta)
         return ledger
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         Budget(self.epsilon, self.delta)
         if not isinstance(self.estimator, PrivateEstimator) or isinstance(self.estimator, PrivateSearch):
             raise TypeError(f"a private search needs a private method to choose for, not {self.estimator!r}")
@@ -171,6 +173,6 @@ class PrivateSearch(PrivateEstimator, Grid):
         return copy.copy(self.estimator).set_params(**candidate, epsilon=self.epsilon)
 
 
-def _without_data(ratings: Ratings) -> FactorModel:
+def _without_data(ratings: Population) -> FactorModel:
     """The model that needs no data."""
     return means_model(ratings, 0.0 if ratings.rating_range is None else sum(ratings.rating_range) / 2)

@@ -1,6 +1,6 @@
 """Stochastic gradient Langevin dynamics: the noise that privacy needs, used to sample from a posterior."""
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.methods.base.parameters import FRACTION, POSITIVE, parameter
 from dpals.methods.shared.gradient_steps import Doubles, GradientMethod
 from dpals.methods.shared.means import half_range, release_mean_and_number
@@ -51,7 +51,7 @@ class SGLD(GradientMethod):
         "Standard deviation, before looking, of an item's factors and bias.", POSITIVE, default=0.3
     )
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         mean_cost, rest = mechanism.budget.split(self.mean_share, 1 - self.mean_share)
         mean, n_users = release_mean_and_number(mechanism, ratings, mean_cost)
         variance = (self.noise_scale * half_range(ratings)) ** 2

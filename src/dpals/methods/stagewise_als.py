@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dpals.data.population import Population
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.methods.als import ALS, Side
@@ -35,9 +36,10 @@ class StagewiseALS(ALS):
     steps: int = parameter("How often users and items are solved for in each stage.", COUNT, default=3, kw_only=False)
     stage_size: int = parameter("How many directions a stage adds.", COUNT, default=4)
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         needs_ratings(self, ratings)
         super()._check(ratings)
+        assert isinstance(ratings, Ratings)
         if self.rank > ratings.n_users:
             raise InputError(f"rank {self.rank} is more than the number of users, {ratings.n_users:,}")
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dpals.data.population import Population
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.rows import entry_products
@@ -37,6 +38,7 @@ class TraceNorm(Estimator):
     (200, 8)
     """
 
+    in_memory_only = True
     rank: int = parameter(
         "Most singular values that are kept: the solution's own rank should be below.", COUNT, default=32, kw_only=False
     )
@@ -54,7 +56,8 @@ class TraceNorm(Estimator):
     )
     seed: int = parameter("Chooses the random singular vectors that the first step starts from.", WHOLE, default=0)
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
+        assert isinstance(ratings, Ratings)
         needs_ratings(self, ratings)
         if self.rank > min(ratings.n_items, ratings.n_users):
             raise InputError(f"rank {self.rank} is more than the number of items or users")

@@ -20,7 +20,7 @@ from dpals.model.export import export_model
 from dpals.model.history import ColumnNames, read_history, take_history
 from dpals.model.storage import NUMBERS, damage_reported, read_model, write_model
 from dpals.private.frank_wolfe import FrankWolfeProblem, FrankWolfeSteps
-from dpals.private.means import user_means
+from dpals.private.scoring import Serving
 from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 from dpals.statement.record import Statement
 
@@ -219,9 +219,11 @@ class FactorModel:
         the offset of a trained item, and the user's mean, which is multiplied by the 1 of an item that was not trained
         on. History and order of users are as in `user_vectors`.
         """
-        ratings = self.history(history)
-        ones = np.ones(ratings.n_users, np.float32)
-        return np.column_stack([self.user_problem().solve(ratings), ones, user_means(ratings, self.global_mean)])
+        return self.serving().search_vectors(self.history(history))
+
+    def serving(self) -> Serving:
+        """What users are served with; publishable."""
+        return Serving(self.user_problem(), self.global_mean, self.item_side())
 
     def item_side(self) -> Floats:
         """One row per item, for inner products with the rows of `search_vectors`. Publishable; read-only."""

@@ -1,6 +1,7 @@
 """Which of a user's ratings take part, and with what weight. Both depend on that user alone."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,6 +18,32 @@ def on_items(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:
     kept = ratings.keep(chosen[ratings.indices])
     position = np.cumsum(chosen, dtype=np.int32) - np.int32(1)
     return replace(kept, items=ratings.items[chosen], indices=position[kept.indices])
+
+
+class Split(NamedTuple):
+    """How each user's ratings are split into parts at random: about these fractions, by a hash with this seed."""
+
+    fractions: tuple[float, ...]
+    seed: int
+
+
+class PartOfSplit(NamedTuple):
+    """One of the parts of a split, counting from 0."""
+
+    split: Split
+    number: int
+
+
+def split_parts(ratings: Ratings, public: Split) -> tuple[Ratings, ...]:
+    """The parts. A hash of user id and item id decides, rating by rating."""
+    draws = hashed_uniform(public.seed, ratings.user_hashes()[ratings.rows], id_hashes(ratings.items)[ratings.indices])
+    part = np.searchsorted(np.cumsum(public.fractions)[:-1], draws, side="right")
+    return tuple(ratings.keep(part == number) for number in range(len(public.fractions)))
+
+
+def part_of_split(ratings: Ratings, public: PartOfSplit) -> Ratings:
+    """One of the parts."""
+    return split_parts(ratings, public.split)[public.number]
 
 
 def share_of_users(ratings: Ratings, share: float) -> NDArray[np.bool_]:

@@ -97,5 +97,5 @@ def _add_vectors(sums: NDArray[np.int64], contribution: ClippedContribution, thr
 def _item_ranges(items: NDArray[np.int32], n_items: int, parts: int) -> list[tuple[int, int]]:
     """Ranges of items with about the same number of entries, judged by some of the entries."""
     sample = np.sort(items[:: len(items) // _SAMPLED_ENTRIES + 1])
-    inner = sample[np.linspace(0, len(sample), parts + 1).astype(np.int64)[1:-1]] if len(sample) else []
-    return list(pairwise([0, *np.unique(np.append(inner, n_items)).astype(np.int64).tolist()]))
+    edges = {sample[len(sample) * k // parts] for k in range(1, parts)} if len(sample) else set()
+    return list(pairwise(sorted({0, n_items, *map(int, edges)})))

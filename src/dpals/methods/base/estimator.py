@@ -30,9 +30,11 @@ class Estimator(Parameters):
     """Base of all methods. Subclasses declare their arguments with `parameter`; `fit` sets ``model_``."""
 
     model_: FactorModel = attribute()
+    in_memory_only = False
+    """Whether the method needs the whole matrix of ratings at once, and cannot take users in blocks."""
     _after_step = staticmethod(unwatched)
 
-    def fit(self, ratings: Ratings, *, options: Options | None = None, callbacks: Sequence[Callback] = ()) -> Self:
+    def fit(self, ratings: Population, *, options: Options | None = None, callbacks: Sequence[Callback] = ()) -> Self:
         """Train on ratings, without privacy.
 
         Parameters
@@ -46,22 +48,31 @@ class Estimator(Parameters):
         """
         return self._fit_as_asked(ratings, Request.of(options, callbacks))
 
-    def _fit_as_asked(self, ratings: Ratings, request: Request) -> Self:
+    def _fit_as_asked(self, ratings: Population, request: Request) -> Self:
         """What `fit` of every method does."""
         self._check_request(request)
         self.check(ratings)
-        model = self._trained(ratings, request)
+        try:
+            model = self._trained(ratings, request)
+        finally:
+            if isinstance(ratings, Ratings):
+                ratings.memory.clear()
         self.model_ = replace(model, settings=settings_of(self))
         return self
 
-    def check(self, ratings: Ratings) -> None:
+    def check(self, ratings: Population) -> None:
         """Raise if the arguments or the ratings do not suit the method. `fit` does so before anything is spent."""
-        if not isinstance(ratings, Ratings):
+        if not hasattr(ratings, "blocks"):
             raise InputError(f"fit takes a dpals.Ratings, not a {type(ratings).__name__}: see Ratings.from_frame")
+        if self.in_memory_only and not isinstance(ratings, Ratings):
+            raise InputError(
+                f"{type(self).__name__} needs all ratings in memory and cannot be trained on blocks: read them with "
+                "dpals.read_ratings, or choose another method"
+            )
         self.check_parameters()
         self._check(ratings)
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         """What `check` looks at besides the type and the values of single arguments."""
 
     def _check_request(self, request: Request) -> None:
@@ -69,9 +80,10 @@ class Estimator(Parameters):
         if request.options.checkpoint is not None:
             raise ValueError(f"{type(self).__name__} releases nothing that a checkpoint could keep: leave it out")
 
-    def _trained(self, ratings: Ratings, request: Request) -> FactorModel:
+    def _trained(self, ratings: Population, request: Request) -> FactorModel:
         """The model, trained as asked. Everything was checked."""
         with self._watched(request):
+            assert isinstance(ratings, Ratings)
             return self._train(ratings)
 
     def _train(self, ratings: Ratings) -> FactorModel:
@@ -163,7 +175,7 @@ class PrivateEstimator(Estimator):
 
     def fit(
         self,
-        ratings: Ratings,
+        ratings: Population,
         *,
         ledger: Ledger | None = None,
         dataset: str = "ratings",
@@ -192,7 +204,7 @@ class PrivateEstimator(Estimator):
     def _check_request(self, request: Request) -> None:
         """A private method can be fitted in every way."""
 
-    def _trained(self, ratings: Ratings, request: Request) -> FactorModel:
+    def _trained(self, ratings: Population, request: Request) -> FactorModel:
         budget, ledger, dataset = self._budget(ratings), request.ledger, request.dataset
         note_users(ledger, dataset, ratings)
         with self._kept(request.options, ratings, dataset) as checkpoint:
@@ -214,7 +226,7 @@ class PrivateEstimator(Estimator):
             del self._checkpoint
 
     @contextmanager
-    def _kept(self, options: Options, ratings: Ratings, dataset: str) -> Iterator[Checkpoint | None]:
+    def _kept(self, options: Options, ratings: Population, dataset: str) -> Iterator[Checkpoint | None]:
         """The checkpoint of this training, if one is wanted. `save` removes it."""
         vars(self).pop("_checkpoint", None)
         if options.checkpoint is None:
@@ -239,19 +251,19 @@ class PrivateEstimator(Estimator):
             raise AttributeError("this model was trained without privacy, so there is no statement")
         return self.model_.privacy
 
-    def _budget(self, ratings: Ratings) -> Budget:  # noqa: ARG002, methods that are given their noise need it
+    def _budget(self, ratings: Population) -> Budget:  # noqa: ARG002, methods that are given their noise need it
         if self.epsilon is None:
             raise ValueError(f"{type(self).__name__} needs an epsilon")
         return Budget(self.epsilon, self.delta)
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         raise NotImplementedError
 
 
-def note_users(ledger: Ledger | None, dataset: str, ratings: Ratings) -> None:
+def note_users(ledger: Ledger | None, dataset: str, ratings: Population) -> None:
     """Let the ledger warn if it knows the users under another name. Rows that are only numbered have no ids."""
     if ledger is not None and not ratings.anonymous:
-        ledger.note_users(dataset, ratings.users.tolist())
+        ledger.note_users(dataset, (user for block in ratings.blocks for user in block.open().users.tolist()))
 
 
 def needs_ratings(estimator: Estimator, ratings: Population) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.ratings import Ratings
+from dpals.data.population import Population
 from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator
 from dpals.methods.base.parameters import POSITIVE, SHARE, WHOLE, Within, attribute, parameter
@@ -99,13 +99,13 @@ class PooledDPALS(PrivateEstimator):
                 parameters[name] = getattr(self, f"{name}_", None)
         return parameters
 
-    def _check(self, ratings: Ratings) -> None:
+    def _check(self, ratings: Population) -> None:
         if self.rank is not None and self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
         if FIRST_SHARE + self.weight_share >= 1 or self.cooccurrence_share + BIAS_SHARE >= 1:
             raise ValueError("weight_share and cooccurrence_share must each leave something of the budget")
 
-    def _fit(self, ratings: Ratings, mechanism: Mechanism) -> FactorModel:
+    def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         kind = "implicit feedback" if ratings.is_implicit else "ratings"
         self.steps_ = _STEPS[kind] if self.steps is None else self.steps
         self.weight_exponent_ = _WEIGHT_EXPONENT[kind] if self.weight_exponent is None else self.weight_exponent

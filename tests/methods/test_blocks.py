@@ -1,0 +1,72 @@
+"""Users in blocks: how many blocks there are and in what order changes no bit of what a method releases or learns."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+from tests.methods.every_method import EPSILON, METHODS, PAIRS, PRIVATE_PAIRS, data, make
+
+import dpals
+from dpals.audit.recorded_run import record_run
+from dpals.data.population import MemoryBlock, PartOfPopulation
+from dpals.errors import InputError
+
+IN_MEMORY_ONLY = [(name, implicit) for name, implicit in PAIRS if not METHODS[name].private]
+
+
+@dataclass(frozen=True, eq=False)
+class InBlocks(PartOfPopulation):
+    """Ratings cut into blocks of whole users, in another order than the users'."""
+
+    whole: dpals.Ratings
+    function: None = None
+    public: int = 1
+
+    @property
+    def blocks(self):
+        places = np.random.default_rng(5).integers(self.public, size=self.whole.n_users)
+        return [MemoryBlock(self.whole.take_users(places == k), name=str(k)) for k in reversed(range(self.public))]
+
+
+def bits(name, population):
+    """Everything that a run releases and learns."""
+    run = record_run(make(name), population, epsilon=EPSILON)
+    releases = [(release.query.purpose, release.published.tobytes()) for release in run.releases]
+    model = run.model
+    return releases, model.item_factors.tobytes(), model.item_biases.tobytes(), model.global_mean
+
+
+@cache
+def from_memory(name, implicit):
+    return bits(name, data(implicit))
+
+
+@pytest.mark.parametrize("n_blocks", [1, 7, 64])
+@pytest.mark.parametrize(("name", "implicit"), PRIVATE_PAIRS)
+def test_any_blocks_give_the_same_bits(name, n_blocks):
+    assert bits(name, InBlocks(data(implicit), public=n_blocks)) == from_memory(name, implicit)
+
+
+def test_blocks_without_users_add_nothing():
+    few = data().take_users(slice(0, 3))
+    assert bits("ItemMean", InBlocks(few, public=9)) == bits("ItemMean", few)
+
+
+@pytest.mark.parametrize(("name", "implicit"), IN_MEMORY_ONLY)
+def test_methods_that_need_the_whole_matrix_say_so(name, implicit):
+    with pytest.raises(InputError, match=f"{name} needs all ratings in memory"):
+        make(name).fit(InBlocks(data(implicit), public=2))
+
+
+def test_the_ledger_knows_the_users_of_blocks(caplog, tmp_path):
+    ledger = dpals.Ledger(tmp_path / "ledger.sqlite")
+    make("ItemMean").fit(data(), ledger=ledger, dataset="one")
+    make("ItemMean").fit(InBlocks(data(), public=3), ledger=ledger, dataset="another")
+    assert "one" in caplog.text
+
+
+def test_nothing_of_a_run_stays_with_the_ratings():
+    ratings = data(n_users=50)
+    make("PooledDPALS").fit(ratings)
+    assert not ratings.memory
