@@ -44,7 +44,7 @@ def from_memory(name, implicit):
 
 @pytest.mark.parametrize("n_blocks", [1, 7, 64])
 @pytest.mark.parametrize(("name", "implicit"), PRIVATE_PAIRS)
-def test_any_blocks_give_the_same_bits(name, n_blocks):
+def test_any_blocks_give_the_same_bits(name, implicit, n_blocks):
     assert bits(name, InBlocks(data(implicit), public=n_blocks)) == from_memory(name, implicit)
 
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
-from dpals.release.passes import Block
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what compiles kernels takes long to import
     from dpals.data.ratings import Ratings
+    from dpals.release.passes import Block
 
 Public = TypeVar("Public")
 Result = TypeVar("Result")
@@ -20,7 +19,7 @@ class Population(Protocol):
     """Users in blocks, and what the caller declared public about them."""
 
     @property
-    def blocks(self) -> Sequence[Block]: ...
+    def blocks(self) -> "Sequence[Block]": ...
     @property
     def items(self) -> NDArray[Any]: ...
     @property
@@ -49,7 +48,7 @@ class MemoryBlock:
 class PartOfBlock:
     """Some ratings of the users of a block. A pure function of the block and public values says which."""
 
-    whole: Block
+    whole: "Block"
     function: Callable[["Ratings", Any], "Ratings"]
     public: Any
 
