@@ -15,7 +15,7 @@ from pathlib import Path
 import dpals
 from dpals.audit.plots import draw_curves
 from dpals.audit.run import run_audit
-from dpals.cli.methods import METHODS
+from dpals.cli.methods import PRIVATE_CHOICES
 
 SETTINGS = {"epsilon": 1.0, "delta": 1e-6}
 IMPLICIT = ("PooledDPALS", "DPALS", "AdaDPALS", "Popularity")
@@ -35,7 +35,7 @@ canaries in one run, of the method and of its twin without privacy.
 
 
 def subjects():
-    for name in METHODS.values():
+    for name in PRIVATE_CHOICES.values():
         for implicit in (False, True):
             if (name in IMPLICIT) if implicit else (name != "Popularity"):
                 yield name, getattr(dpals, name)(**SETTINGS), implicit

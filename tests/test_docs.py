@@ -16,7 +16,7 @@ import pytest
 
 import dpals
 from dpals.release import accounting, selection
-from dpals.release.selection import tries_of
+from dpals.release.selection import tries_distribution
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -185,22 +185,22 @@ def test_what_epsilon_means_for_a_person() -> None:
         assert shares == [percent(accounting.attack_power(mu, alarms)) for alarms in (0.01, 0.05)]
 
 
-def test_what_trainings_add_up_to() -> None:
-    rows = table("guide/budgets.md", "trainings")
+def test_what_runs_add_up_to() -> None:
+    rows = table("guide/budgets.md", "runs")
     assert len(rows) == 5
-    for trainings, epsilon, share in rows:
-        mu = accounting.compose([accounting.mu(1.0, 1e-6)] * int(trainings))
+    for runs, epsilon, share in rows:
+        mu = accounting.compose([accounting.mu(1.0, 1e-6)] * int(runs))
         assert float(epsilon) == pytest.approx(accounting.epsilon(mu, 1e-6) + 0.005, abs=0.005001)  # rounded up
         assert share == percent(accounting.attack_power(mu, 0.01))
 
 
-def test_a_year_of_trainings_is_within_its_budget() -> None:
+def test_a_year_of_runs_is_within_its_budget() -> None:
     text = (DOCS / "guide" / "budgets.md").read_text()
-    for trainings, epsilon in ((12, "0.52"), (4, "0.94")):
+    for runs, epsilon in ((12, "0.52"), (4, "0.94")):
         assert f" {epsilon}" in text
         each = float(epsilon)
         for value, fits in ((each, True), (each + 0.01, False)):
-            spent = accounting.compose([accounting.mu(value, 1e-6)] * trainings)
+            spent = accounting.compose([accounting.mu(value, 1e-6)] * runs)
             assert (spent <= accounting.mu(2.0, 1e-6)) == fits
 
 
@@ -226,7 +226,7 @@ def test_the_glossary_explains_the_words() -> None:
     assert set(re.split(r",\s", TERMS)) <= set(explained)
 
 
-def test_the_walk_through_the_code_names_functions_that_exist() -> None:
+def test_the_tables_of_one_round_name_functions_that_exist() -> None:
     text = (DOCS / "layout.md").read_text()
     steps = re.findall(r"\| `(\w+)` \| `([\w/]+\.py)` \|", text)
     assert len(steps) > 20
@@ -241,6 +241,6 @@ def test_the_costs_of_a_search() -> None:
     assert len(rows) == 5
     for one, *totals, by_renyi in rows:
         mu = accounting.mu(one, DELTA)
-        found = [selection.epsilon(mu, DELTA, tries_of(name, mean)) for name, mean in COLUMNS]
+        found = [selection.epsilon(mu, DELTA, tries_distribution(name, mean)) for name, mean in COLUMNS]
         assert totals == pytest.approx(found, abs=0.006)
-        assert by_renyi == pytest.approx(selection._by_renyi(mu, DELTA, tries_of("geometric", 10)), abs=0.006)
+        assert by_renyi == pytest.approx(selection._by_renyi(mu, DELTA, tries_distribution("geometric", 10)), abs=0.006)

@@ -1,4 +1,4 @@
-"""Attacks on what one training publishes."""
+"""Attacks on what one training run publishes."""
 
 from dataclasses import replace
 

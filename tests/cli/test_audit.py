@@ -59,8 +59,8 @@ def test_settings_can_come_from_a_file(tmp_path):
     for content, words in {
         '{"method": "Magic"}': "Magic",
         '{"method": "ItemMean", "rank": 3}': "rank",
-        "rank = 3": "no JSON file of a method's settings",
-        "[1]": "no JSON file of a method's settings",
+        "rank = 3": "is not a JSON file of a method's settings",
+        "[1]": "is not a JSON file of a method's settings",
         '{"method": "ALS"}': "ALS is not private",
     }.items():
         file.write_text(content)

@@ -61,5 +61,5 @@ def test_warnings_of_the_library_are_shown(capsys):
     with common.warnings_shown():
         logger.warning("many users are known")
         logger.info("a step")
-    assert capsys.readouterr().err == "Note: many users are known.\n"
+    assert capsys.readouterr().err == "Warning: many users are known.\n"
     assert logger.handlers == []

@@ -20,7 +20,7 @@ def test_the_list_says_what_is_here(cache: Path) -> None:
     assert [line.split()[0] for line in lines] == ["ml-100k", "ml-1m", "ml-10m", "ml-10m-top400", "ml-20m"]
     for word in ("6,040 users", "3,706 items", "1,000,209 ratings", "5.9 MB", str(cache / "ml-1m" / "ratings.dat")):
         assert word in lines[1]
-    assert [line.endswith("not here") for line in lines] == [True, False, True, True, True]
+    assert [line.endswith("not downloaded") for line in lines] == [True, False, True, True, True]
     assert "about 4,490,000 ratings" in lines[3]
 
 

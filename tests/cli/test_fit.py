@@ -1,4 +1,4 @@
-"""``dpals fit`` as a process: what it trains, what it says, and how an interrupted training resumes."""
+"""``dpals fit`` as a process: what it trains, what it says, and how an interrupted run resumes."""
 
 import json
 import os

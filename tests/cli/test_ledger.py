@@ -96,7 +96,7 @@ def test_verify_takes_the_head_before_the_first_entry(tmp_path):
 def test_verify_finds_out_a_head_that_never_was(ledger):
     result = run("ledger", "verify", ledger.path, "--head", "0" * 64)
     assert result.returncode == 1
-    assert "never was in it" in result.stderr
+    assert "was never in this ledger" in result.stderr
 
 
 def test_declare(tmp_path):

@@ -4,19 +4,19 @@ import click
 import pytest
 
 import dpals
-from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, given
+from dpals.cli.methods import NOT_PRIVATE_CHOICES, PRIVATE_CHOICES, estimator_of, required_epsilon
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", PRIVATE_CHOICES)
 def test_private_methods(name):
     estimator = estimator_of(name, 2.0, 1e-5, ())
-    assert type(estimator) is getattr(dpals, METHODS[name])
+    assert type(estimator) is getattr(dpals, PRIVATE_CHOICES[name])
     assert (estimator.epsilon, estimator.delta) == (2.0, 1e-5)
 
 
-@pytest.mark.parametrize("name", NOT_PRIVATE)
+@pytest.mark.parametrize("name", NOT_PRIVATE_CHOICES)
 def test_methods_without_privacy(name):
-    assert type(estimator_of(name, None, 1e-6, ())) is getattr(dpals, NOT_PRIVATE[name])
+    assert type(estimator_of(name, None, 1e-6, ())) is getattr(dpals, NOT_PRIVATE_CHOICES[name])
     with pytest.raises(click.UsageError, match=f"{name} is not private"):
         estimator_of(name, 1.0, 1e-6, ())
 
@@ -27,7 +27,7 @@ def test_every_estimator_of_the_package_has_a_name():
 
     kinds = [getattr(dpals, name) for name in dpals.__all__]
     estimators = {kind.__name__ for kind in kinds if isinstance(kind, type) and issubclass(kind, Estimator)}
-    assert {*METHODS.values(), *NOT_PRIVATE.values()} == estimators - {"PrivateSearch"}
+    assert {*PRIVATE_CHOICES.values(), *NOT_PRIVATE_CHOICES.values()} == estimators - {"PrivateSearch"}
 
 
 def test_settings():
@@ -53,6 +53,6 @@ def test_wrong_settings_are_usage_errors(setting, message):
 
 
 def test_epsilon_has_no_default():
-    assert given(2.0) == 2.0
+    assert required_epsilon(2.0) == 2.0
     with pytest.raises(click.UsageError, match="say how much privacy to spend with --epsilon"):
         estimator_of("pooled", None, 1e-6, ())

@@ -105,7 +105,7 @@ def test_the_same_people_under_another_name_are_noticed(ratings_file, tmp_path):
     for last in (("--dry-run",), ("--quiet",)):
         result = run("copy.csv", "-o", "second", *FIT, *method, *last, cwd=tmp_path)
         assert result.returncode == 0, result.stderr
-        assert "Note: many users of 'copy' are in this ledger as 'ratings' already" in result.stderr
+        assert "Warning: many users of 'copy' are in this ledger as 'ratings' already" in result.stderr
 
 
 def test_a_full_dry_run_leaves_the_ledger_alone(ratings_file, tmp_path):

@@ -61,7 +61,7 @@ def change_while_reading(patch: pytest.MonkeyPatch, module: str, change: Callabl
                 change()
 
     patch.setattr(kind, "batches", interleaved)
-    patch.setattr(text_module, "BLOCK_BYTES", 1000)
+    patch.setattr(text_module, "CHUNK_BYTES", 1000)
     patch.setattr(parquet_module, "BATCH_ROWS", 100)
 
 

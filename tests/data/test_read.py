@@ -73,8 +73,8 @@ def test_small_blocks_give_the_same(table: Table, block: int, quoted: bool) -> N
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = Path(folder, "r.csv")
         pl.DataFrame(table).write_csv(path, quote_style="always" if quoted else "necessary")
-        patch.setattr(text_module, "BLOCK_BYTES", block)
-        patch.setattr(id_encoder, "_BLOCK", 3)
+        patch.setattr(text_module, "CHUNK_BYTES", block)
+        patch.setattr(id_encoder, "_CHUNK", 3)
         assert_same(read_ratings(path, rating_range=RANGE), from_table(as_text(table)))
 
 

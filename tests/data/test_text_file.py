@@ -111,6 +111,6 @@ def test_damage_is_an_error_even_if_bad_rows_may_be_dropped(name: str, tmp_path:
 
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_module, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(text_module, "CHUNK_BYTES", 100)
     with pytest.raises(InputError, match="line 1: a line of more than 100 bytes"):
         read_ratings(write(tmp_path, "1,2," * 200))

@@ -35,9 +35,9 @@ def test_a_budget_is_rounded_down_and_a_spend_up():
 
 def test_trainings_and_searches_are_named_apart():
     search = [(0.5, 1e-6)]
-    assert amounts.together(1.0, 1e-6, 0.2, []) == "epsilon 1 at delta 1e-06 (mu 0.2)"
-    assert amounts.together(1.5, 2e-6, 0.2, search).endswith(
-        "(trainings: mu 0.2; a search: epsilon 0.5 at delta 1e-06)"
+    assert amounts.total_spent(1.0, 1e-6, 0.2, []) == "epsilon 1 at delta 1e-06 (mu 0.2)"
+    assert amounts.total_spent(1.5, 2e-6, 0.2, search).endswith(
+        "(training runs: mu 0.2; a search: epsilon 0.5 at delta 1e-06)"
     )
-    assert amounts.together(0.5, 1e-6, 0.0, search).endswith("(a search: epsilon 0.5 at delta 1e-06)")
-    assert amounts.together(1.0, 1e-6, 0.2, [], partial=True).startswith("at least epsilon 1 ")
+    assert amounts.total_spent(0.5, 1e-6, 0.0, search).endswith("(a search: epsilon 0.5 at delta 1e-06)")
+    assert amounts.total_spent(1.0, 1e-6, 0.2, [], partial=True).startswith("at least epsilon 1 ")

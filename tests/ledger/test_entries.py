@@ -39,7 +39,7 @@ def test_sketch_and_nonce_are_never_shown():
 
 
 def test_rows_of_format_one_are_read():
-    """They had the budget in words alone, and the run in the receipt alone."""
+    """They had the budget only in words, and the run only in the receipt."""
     row = {"dataset": "films", "time": "2026-01-01", "cost": 5, "receipt": ""}
     budget = Entry.from_json(json.dumps({**row, "kind": "budget", "purpose": "epsilon 1.5, delta 1e-06"}))
     assert (budget.epsilon, budget.delta, budget.run) == (1.5, 1e-6, "")

@@ -23,7 +23,7 @@ def test_a_ledger_cut_back_is_found_out_by_the_head_of_a_statement(ledger, path)
     newest = ledger.verify()
     path.write_bytes(copy)
     ledger.verify(old_head)
-    with pytest.raises(LedgerDamaged, match="never was in it"):
+    with pytest.raises(LedgerDamaged, match="was never in this ledger"):
         ledger.verify(newest)
 
 
@@ -38,7 +38,7 @@ def test_a_ledger_that_spent_otherwise_within_the_same_second_is_found_out(path,
         ledger.spend("films", "counts", cost=7)
         heads.append(ledger.verify())
     assert heads[0] != heads[1]
-    with pytest.raises(LedgerDamaged, match="never was in it"):
+    with pytest.raises(LedgerDamaged, match="was never in this ledger"):
         ledger.verify(heads[0])
 
 

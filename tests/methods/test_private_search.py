@@ -12,7 +12,7 @@ from dpals.release import selection
 from dpals.release.accounting import mu_of
 from dpals.release.contribution import Contribution, Pattern
 from dpals.release.mechanism import Mechanism
-from dpals.release.selection import tries_of
+from dpals.release.selection import tries_distribution
 
 RATINGS = dpals.simulate.movielens_like(n_users=1500, n_items=60, mean_ratings=20, seed=3)
 LIKED = dpals.Ratings.from_arrays(
@@ -61,7 +61,7 @@ def test_each_try_spends_what_the_guarantee_says(monkeypatch):
         assert training.spent + scoring.spent <= training.budget.cost + scoring.budget.cost
         assert not training.ledger.path
         assert not scoring.ledger.path
-    tries = tries_of("geometric", 20.0)
+    tries = tries_distribution("geometric", 20.0)
     assert statement.epsilon == pytest.approx(selection.epsilon(statement.selection.mu, 1e-5, tries), rel=1e-9)
     assert 3.999 < statement.epsilon <= 4.0
 

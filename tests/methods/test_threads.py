@@ -41,7 +41,7 @@ def data(n_users, n_items, implicit):
 
 
 def bits(name, ratings, threads, **changes):
-    """Everything that a training with so many threads releases and learns, by name."""
+    """Everything that a training run with so many threads releases and learns, by name."""
     method = getattr(dpals, name)(**{**METHODS[name], **changes})
     found = {}
     with threadpool_limits(threads, user_api="blas"):  # as OPENBLAS_NUM_THREADS would

@@ -501,7 +501,7 @@ def test_a_killed_save_leaves_the_old_model_or_the_new_one(tmp_path):
 def test_a_model_with_a_hostile_statement_is_refused_with_one_clear_error(saved, hostile):
     facts = json.loads((saved / "model.json").read_text())
     put_facts(saved, {**facts, "privacy": {**json.loads(statement().to_json()), **hostile}})
-    with pytest.raises(dpals.InputError, match=r"the model in .* is damaged: this is no privacy statement: "):
+    with pytest.raises(dpals.InputError, match=r"the model in .* is damaged: this is not a privacy statement: "):
         dpals.load(saved)
 
 

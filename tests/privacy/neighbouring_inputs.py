@@ -25,7 +25,7 @@ from dpals.methods.base.estimator import PrivateEstimator
 Read = list[tuple[Any, Any]]
 """Each user's id, and all that a method could know of the user."""
 
-_SMALL_PIECES = ((text_file, "BLOCK_BYTES", 2000), (parquet, "BATCH_ROWS", 3))
+_SMALL_PIECES = ((text_file, "CHUNK_BYTES", 2000), (parquet, "BATCH_ROWS", 3))
 """Sizes of the pieces in which files are read, so small that even small files have several."""
 
 

@@ -26,10 +26,10 @@ HARMLESS = Change("errors.py", '"""Errors that say what the caller has to change
 
 
 def test_names_are_their_own_and_methods_are_those_of_the_command():
-    from dpals.cli.methods import METHODS
+    from dpals.cli.methods import PRIVATE_CHOICES
 
     assert len({bug.name for bug in BUGS}) == len(BUGS)
-    assert {bug.method for bug in BUGS} <= {*METHODS, "search", ""}
+    assert {bug.method for bug in BUGS} <= {*PRIVATE_CHOICES, "search", ""}
 
 
 def test_every_bug_names_tests_that_are_there():

@@ -11,7 +11,7 @@ import dpals
 from dpals.audit.search_canary import generating_function
 from dpals.audit.simulated_data import odd_users
 from dpals.release import accounting, selection
-from dpals.release.selection import DISTRIBUTIONS, Poisson, tries_of
+from dpals.release.selection import DISTRIBUTIONS, Poisson, tries_distribution
 
 CELLS = np.concatenate([[-np.inf], np.linspace(-9.0, 9.0, 6001), [np.inf]])
 SETTINGS = [
@@ -80,7 +80,7 @@ def needed_share():
     """The largest delta that a search needs, as a share of what is promised, over all settings."""
     shares = []
     for mu, delta, distribution, mean in SETTINGS:
-        tries = tries_of(distribution, mean)
+        tries = tries_distribution(distribution, mean)
         shares.append(exact_delta(mu, selection.epsilon(mu, delta, tries), tries) / delta)
     return max(shares)
 
@@ -97,7 +97,7 @@ def test_the_statement_of_a_search_covers_its_exact_loss(distribution, mean, eps
         dpals.ItemMean(), {"residual_bound": [0.1, 0.5]}, epsilon, 1e-6, tries=mean, distribution=distribution
     )
     statement = search.fit(odd_users(12, 40, implicit=False).ratings()).privacy
-    tries = tries_of(statement.selection.distribution, statement.selection.tries)
+    tries = tries_distribution(statement.selection.distribution, statement.selection.tries)
     assert exact_delta(statement.selection.mu, statement.epsilon, tries) <= statement.delta * ROUNDING
 
 
@@ -106,7 +106,7 @@ def without_growth(mu, delta, tries):
 
 
 def without_mean(mu, delta, tries):
-    return min(accounting.epsilon(mu, delta) + tries.growth(mu), selection._by_renyi(mu, delta, tries))
+    return min(accounting.epsilon(mu, delta) + tries.log_likelihood_shift(mu), selection._by_renyi(mu, delta, tries))
 
 
 @pytest.mark.parametrize("broken", [without_growth, without_mean])
@@ -115,7 +115,10 @@ def test_terms_missing_from_the_promise_are_noticed(monkeypatch, broken):
     assert needed_share() > ROUNDING
 
 
-@pytest.mark.parametrize("tries", [tries_of("geometric", 4.0), tries_of("logarithmic", 3.0), tries_of("poisson", 2.0)])
+@pytest.mark.parametrize(
+    "tries",
+    [tries_distribution("geometric", 4.0), tries_distribution("logarithmic", 3.0), tries_distribution("poisson", 2.0)],
+)
 def test_the_generating_function_is_that_of_the_chances(tries):
     chances = []
     for number, chance in tries.probabilities(mpmath.mp):
@@ -129,13 +132,13 @@ def test_the_generating_function_is_that_of_the_chances(tries):
 
 def test_a_search_with_hardly_a_second_try_loses_what_one_try_loses():
     mu, epsilon = 0.5, 1.0
-    delta = exact_delta(mu, epsilon, tries_of("geometric", 1.00001))
+    delta = exact_delta(mu, epsilon, tries_distribution("geometric", 1.00001))
     assert delta == pytest.approx(accounting.delta(mu, epsilon), rel=1e-3)
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize(("epsilon", "delta"), [(20.0, 1e-6), (30.0, 1e-5), (12.0, 1e-9), (400.0, 1e-9)])
 def test_large_epsilons_of_searches_are_covered(distribution, epsilon, delta):
-    tries = tries_of(distribution, 3.0)
+    tries = tries_distribution(distribution, 3.0)
     mu = selection.mu(epsilon, delta, tries)
     assert 0.1 * delta < exact_delta(mu, epsilon, tries) <= delta

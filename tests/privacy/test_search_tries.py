@@ -12,7 +12,7 @@ from dpals.audit.p_values import FEWEST_EXPECTED, chi_square_p_value
 from dpals.audit.simulated_data import odd_users
 from dpals.release import selection
 from dpals.release.noise import NoiseStream
-from dpals.release.selection import Poisson, best_of, tries_of
+from dpals.release.selection import Poisson, best_of, tries_distribution
 
 RATINGS = odd_users(40, 40, implicit=False).ratings()
 GRID = {"residual_bound": [0.1, 0.5]}
@@ -36,7 +36,7 @@ def test_a_search_draws_its_tries_as_its_statement_says(monkeypatch, distributio
 
     monkeypatch.setattr("dpals.methods.private_search.best_of", watched)
     stated = search.fit(RATINGS).privacy.selection
-    assert drawn == [(tries_of(stated.distribution, stated.tries), 2, None)]
+    assert drawn == [(tries_distribution(stated.distribution, stated.tries), 2, None)]
     assert (stated.distribution, stated.tries) == (distribution, mean)
 
 
@@ -96,7 +96,7 @@ def candidate_p_value(n_candidates, drawn):
 @pytest.mark.parametrize("distribution", selection.DISTRIBUTIONS)
 @pytest.mark.parametrize("mean", SEARCHES)
 def test_the_number_of_tries_and_their_candidates_have_the_stated_distribution(distribution, mean):
-    tries = tries_of(distribution, mean)
+    tries = tries_distribution(distribution, mean)
     for n_candidates in (2,) if mean == max(SEARCHES) else (2, 30):
         drawn = [candidates_of(tries, n_candidates) for _ in range(SEARCHES[mean])]
         assert number_p_value(tries, drawn) > SMALLEST
@@ -119,7 +119,7 @@ NUMBER = selection._number
 )
 def test_tries_that_are_drawn_otherwise_are_noticed(monkeypatch, name, replacement, mean, p_value):
     monkeypatch.setattr(selection, name, replacement)
-    tries = tries_of("geometric", mean)
+    tries = tries_distribution("geometric", mean)
     drawn = [candidates_of(tries, 2) for _ in range(SEARCHES[mean])]
     assert p_value(2 if p_value is candidate_p_value else tries, drawn) < SMALLEST
 
@@ -128,5 +128,5 @@ def test_a_search_draws_from_one_stream_under_a_key_of_its_own(monkeypatch):
     opened, start = [], NoiseStream._start
     monkeypatch.setattr(NoiseStream, "_start", lambda stream, key: (opened.append(key), start(stream, key))[1])
     for _ in range(20):
-        candidates_of(tries_of("geometric", 3.0), 2)
+        candidates_of(tries_distribution("geometric", 3.0), 2)
     assert len(opened) == len(set(opened)) == 20

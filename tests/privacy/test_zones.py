@@ -29,7 +29,7 @@ def test_the_import_contract_holds():
 
 
 def test_no_module_imports_itself_by_way_of_others():
-    """Imports inside functions count; those for type checkers alone do not."""
+    """Imports inside functions count; those only for type checkers do not."""
     graph = grimp.build_graph("dpals", cache_dir=None, exclude_type_checking_imports=True)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     try:

@@ -12,7 +12,7 @@ from scipy import stats
 
 from dpals.release import accounting, selection
 from dpals.release.noise import InsecureSeededStream
-from dpals.release.selection import Poisson, TruncatedNegativeBinomial, best_of, three_epsilon, tries_of
+from dpals.release.selection import Poisson, TruncatedNegativeBinomial, best_of, liu_talwar_bound, tries_distribution
 
 GEOMETRIC = TruncatedNegativeBinomial(1.0, 0.1)
 DISTRIBUTIONS = {
@@ -55,7 +55,7 @@ def exact_profile_bound(mu, delta, tries):
         growth = mean * exact_delta(mu, mpmath.mpf(0))
     else:
         gamma = mpmath.mpf(tries.gamma)
-        start = tries.growth(float(mu)) / (1 + tries.eta)
+        start = tries.log_likelihood_shift(float(mu)) / (1 + tries.eta)
         crossing = mpmath.findroot(
             lambda e: (1 - gamma) * exact_delta(mu, e) / (gamma * mpmath.expm1(e)) - 1,
             (start * 0.999, start),
@@ -175,7 +175,7 @@ def test_three_epsilon_covers_small_searches_whatever_the_order_of_outcomes(epsi
 
     orders = [list(order) for order in permutations(range(3))]
     largest = max(np.abs(np.log(best(one[order]) / best(other[order]))).max() for order in orders)
-    promised, delta = three_epsilon(epsilon, 0.0, gamma)
+    promised, delta = liu_talwar_bound(epsilon, 0.0, gamma)
     assert (promised, delta) == (pytest.approx(3 * epsilon), 0.0)
     assert largest <= promised
     if gamma == 1e-6:
@@ -185,10 +185,10 @@ def test_three_epsilon_covers_small_searches_whatever_the_order_of_outcomes(epsi
 def test_three_epsilon_is_what_the_theorem_gives_for_one_pair():
     mu, gamma = 0.1, 0.1
     for epsilon in (0.2, 0.3, 0.4):
-        total, delta = three_epsilon(epsilon, accounting.delta(mu, epsilon), gamma)
+        total, delta = liu_talwar_bound(epsilon, accounting.delta(mu, epsilon), gamma)
         assert total == pytest.approx(3 * epsilon)
         assert selection.epsilon(mu, delta, GEOMETRIC) <= total
-    assert three_epsilon(0.01, 0.5, gamma)[0] > 3
+    assert liu_talwar_bound(0.01, 0.5, gamma)[0] > 3
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -247,7 +247,7 @@ def test_refuses_what_is_no_budget():
 @pytest.mark.parametrize("distribution", selection.DISTRIBUTIONS)
 @pytest.mark.parametrize("mean", [1.01, 3.0, 10.0, 1e4])
 def test_has_the_mean_that_was_asked_for(distribution, mean):
-    assert tries_of(distribution, mean).mean == pytest.approx(mean, rel=1e-9)
+    assert tries_distribution(distribution, mean).mean == pytest.approx(mean, rel=1e-9)
 
 
 REFERENCES = {

@@ -75,7 +75,7 @@ def test_the_total_names_searches(tmp_path):
     due = 0.5 + epsilon(last.dataset_mu, 9e-6)
     assert last.dataset_epsilon == pytest.approx(due, rel=1e-8)
     assert last.dataset_delta == 1e-5
-    assert "(trainings: mu 0.1896; a search: epsilon 0.5 at delta 1e-06)" in str(last)
+    assert "(training runs: mu 0.1896; a search: epsilon 0.5 at delta 1e-06)" in str(last)
     assert Statement.from_json(last.to_json()) == last
 
 
@@ -170,7 +170,7 @@ def hostile(statement, changes):
     ids=str,
 )
 def test_a_hostile_statement_is_refused_with_one_clear_error(statement, changes):
-    with pytest.raises(InputError, match="this is no privacy statement: "):
+    with pytest.raises(InputError, match="this is not a privacy statement: "):
         Statement.from_json(hostile(statement(), changes))
 
 
@@ -178,7 +178,7 @@ def test_a_hostile_statement_is_refused_with_one_clear_error(statement, changes)
     "text", ["", "[]", "3", "{}", '{"epsilon": 1}', "[" * 100_000, "null"], ids=lambda text: text[:9]
 )
 def test_what_is_no_statement_at_all_is_refused(text):
-    with pytest.raises(InputError, match="this is no privacy statement: "):
+    with pytest.raises(InputError, match="this is not a privacy statement: "):
         Statement.from_json(text)
 
 

@@ -23,7 +23,7 @@ def printed(file):
 
 def test_texts_are_printed_as_they_are():
     text = printed(io.StringIO())
-    assert text.count(TEXT) == 4  # what is being done is for terminals alone
+    assert text.count(TEXT) == 4  # what is being done is only for terminals
 
 
 def test_texts_are_visible_on_a_terminal():

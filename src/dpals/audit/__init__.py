@@ -7,7 +7,7 @@ published, so it is not for real ratings. `run` puts the levels together.
 ``run``                   a whole audit: `run_audit`
 ``report``, ``plots``     what an audit found, as text, data or a page with plots
 ``recorded_run``          train a method with a mechanism that records its releases, or replays others
-``published_values``      all that a training publishes, to be compared to the last bit
+``published_values``      all that a training run publishes, to be compared to the last bit
 ``simulated_data``        the users that methods are trained on
 
 ``replay``                level 1: neighbouring data sets that see the same releases
@@ -23,7 +23,7 @@ published, so it is not for real ratings. `run` puts the levels together.
 ``p_values``              statistical tests, and when a check fails because of them
 
 ``canary``                level 3: canaries, users who reach the bound of every release
-``canaries``              how canaries are built
+``canary_contributions``  what canaries contribute
 ``canary_scores``         how canaries are scored
 ``search_canary``         the best of many tries
 ``confidence_bounds``     lower bounds on mu and epsilon from error rates

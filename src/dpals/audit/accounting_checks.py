@@ -99,7 +99,7 @@ def _search_errors(run: RecordedRun, statement: Statement) -> Iterator[str]:
     if spent:
         yield "releases were made outside any try"
     chosen = statement.selection
-    due = selection.epsilon(chosen.mu, statement.delta, selection.tries_of(chosen.distribution, chosen.tries))
+    due = selection.epsilon(chosen.mu, statement.delta, selection.tries_distribution(chosen.distribution, chosen.tries))
     if statement.epsilon < due * (1 - 1e-9):  # mu and epsilon of a search are both rounded to the safe side
         yield f"tries of mu {chosen.mu} make epsilon {due}, and the statement says {statement.epsilon}"
 

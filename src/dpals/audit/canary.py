@@ -37,9 +37,9 @@ def audit_canary(estimator: PrivateEstimator, ratings: Ratings, runs: int = 100_
 
     The method is trained once, to see what it releases. Then canaries go through the real mechanism, with the same
     queries, costs and secure noise: in each of `runs` pairs there are at least 20 who take part and as many who do not,
-    many pairs in one release (see `dpals.audit.canaries`). An attacker who knows exactly what a canary would add
-    scores them by their likelihood ratio, which no attack can beat. A lower bound on mu follows from the attacker's
-    error rates. The threshold is fixed beforehand, halfway between absent and present.
+    many pairs in one release (see `dpals.audit.canary_contributions`). An attacker who knows exactly what a canary
+    would add scores them by their likelihood ratio, which no attack can beat. A lower bound on mu follows from the
+    attacker's error rates. The threshold is fixed beforehand, halfway between absent and present.
 
     Parameters
     ----------

@@ -6,7 +6,16 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from dpals.audit.canaries import CYCLE, Canaries, Floats, Key, canaries_for, entries_per_canary, key_of, takes_part
+from dpals.audit.canary_contributions import (
+    CYCLE,
+    Canaries,
+    Floats,
+    Key,
+    canaries_for,
+    entries_per_canary,
+    key_of,
+    takes_part,
+)
 from dpals.audit.recorded_run import RecordedRelease, RecordedRun
 from dpals.release.accounting import Budget
 from dpals.release.mechanism import Mechanism

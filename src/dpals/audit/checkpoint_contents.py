@@ -17,7 +17,7 @@ from dpals.methods.base.options import Options
 
 
 def checkpoint_leaks(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:
-    """Whatever a checkpoint says about the training that is not the same without a user."""
+    """Whatever a checkpoint says about the run that is not the same without a user."""
     everyone, others = np.ones(len(rows.users), bool), rows.users != rows.users.min()
     whole, without = (_run_facts(estimator, rows, keep) for keep in (everyone, others))
     for name in sorted(whole.keys() | without.keys()):
@@ -26,7 +26,7 @@ def checkpoint_leaks(estimator: PrivateEstimator, rows: Rows) -> Iterator[str]:
 
 
 def _run_facts(estimator: PrivateEstimator, rows: Rows, keep: NDArray[np.bool_]) -> dict[str, str]:
-    """What the checkpoint says about the training, and the names of all else in that file: run and time are random."""
+    """What the checkpoint says about the run, and the names of all else in that file: run and time are random."""
     with TemporaryDirectory() as name:
         with failures_as_findings():
             copy.deepcopy(estimator).fit(rows.ratings(keep), options=Options(checkpoint=name))

@@ -1,6 +1,6 @@
 """Lower bounds on epsilon from the number of correct guesses about canaries in one training run.
 
-Each of many canaries takes part or not, by the toss of a coin. After one training, someone who sees what was published
+Each of many canaries takes part or not, by the toss of a coin. After one run, someone who sees what was published
 says of some canaries that they were in it, of some that they were not, and nothing of the others.
 """
 

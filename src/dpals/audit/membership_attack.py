@@ -38,7 +38,7 @@ class Promise:
         if mu is not None:
             return accounting.epsilon(mu, delta)
         assert chosen is not None
-        return selection.epsilon(chosen.mu, delta, selection.tries_of(chosen.distribution, chosen.tries))
+        return selection.epsilon(chosen.mu, delta, selection.tries_distribution(chosen.distribution, chosen.tries))
 
     def at_own_delta(self, epsilon: float, delta: float) -> float:
         """The epsilon, at the statement's delta, of a promise of this kind that has `epsilon` at `delta`."""
@@ -47,7 +47,7 @@ class Promise:
             return 0.0
         if chosen is None:
             return accounting.epsilon(accounting.mu(epsilon, delta), own)
-        tries = selection.tries_of(chosen.distribution, chosen.tries)
+        tries = selection.tries_distribution(chosen.distribution, chosen.tries)
         return selection.epsilon(selection.mu(epsilon, delta, tries), own, tries)
 
     def limit(self, false_alarms: float) -> float:

@@ -1,4 +1,4 @@
-"""Level 4: attacks on what one training publishes, and on nothing else.
+"""Level 4: attacks on what one training run publishes, and on nothing else.
 
 An attacker of this kind is weaker than the one of the promise, who sees every release and knows everybody else. What
 such attacks show lies far below what is promised; they are here because they look at the whole, end to end, as someone
@@ -38,8 +38,8 @@ RATINGS_OF_A_CANARY, PAIRS_OF_A_CANARY = 40, 10
 """In ratings and in implicit feedback: with these, most methods learn canaries by heart if they have no noise."""
 ITEMS_PER_CANARY = 8
 RARE_SHARE = 0.18
-"""Canaries rate the items that other users rate least. Their own ratings bring these among the fifth rated most, on
-which some methods train alone."""
+"""Canaries rate the items that other users rate least. Their own ratings bring these among the fifth rated most, the
+only ones that some methods train on."""
 USERS_BESIDE_CANARIES = 200
 MOST_CANARIES = 1_000_000
 
@@ -51,7 +51,7 @@ Coins = NDArray[np.bool_]
 
 
 def audit_one_run(estimator: PrivateEstimator, implicit: bool = False, canaries: int = 2_000, seed: int = 0) -> Level:
-    """Attack the model that one training publishes, twice: with canaries, and with ordinary users.
+    """Attack the model that one training run publishes, twice: with canaries, and with ordinary users.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _ordinary_user_games(
 def _curves_and_facts(attack: AttackScores, twin: AttackScores) -> tuple[dict[str, float], tuple[Curve, ...]]:
     """Members recognised against false alarms, as curves, and what they come to. They are for the eye.
 
-    Users of one training are not independent of each other, so that a curve above the limit is not a proof.
+    Users of one run are not independent of each other, so that a curve above the limit is not a proof.
     """
     limit = attack.promise.limit
     ours, reference = _curve(attack, "attack", "at the stated epsilon"), _curve(twin, "reference", "without privacy")

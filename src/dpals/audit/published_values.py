@@ -1,4 +1,4 @@
-"""Everything that a training publishes, in a form that two trainings can be compared in, to the last bit."""
+"""Everything that a training run publishes, in a form in which two runs can be compared, to the last bit."""
 
 from dataclasses import fields, is_dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Canaries for a search, whose promise is epsilon and delta alone: how well the best of many tries gives a user away.
+"""Canaries for a search, whose promise is only epsilon and delta: how well the best of many tries gives a user away.
 
 `dpals.audit.canary` audits the releases of one try. Here `best_of` itself chooses among tries that publish one number
 through the real mechanism. That the stated epsilon covers the exact loss of such a search is a matter of formulas, and
@@ -17,7 +17,7 @@ from dpals.release import selection
 from dpals.release.accounting import Budget, cost_of
 from dpals.release.contribution import Contribution, Pattern, Query
 from dpals.release.mechanism import Mechanism
-from dpals.release.selection import Poisson, Tries, tries_of
+from dpals.release.selection import Poisson, TriesDistribution, tries_distribution
 from dpals.statement.record import Statement
 
 _RUNS_PER_SEARCH = 10  # a search takes as long as many canaries of other methods
@@ -29,7 +29,7 @@ def check_search(statement: Statement, runs: int, mechanism_class: type[Mechanis
     """Whether the best try is chosen as it should be, and the epsilon that the outcomes prove."""
     chosen = statement.selection
     assert chosen is not None
-    tries = tries_of(chosen.distribution, chosen.tries)
+    tries = tries_distribution(chosen.distribution, chosen.tries)
     wanted = max(1, runs // _RUNS_PER_SEARCH)
     searches = max(1, min(wanted, int(_MOST_TRIES / tries.mean)))
     absent, present = (best_scores(tries, chosen.mu, searches, here, mechanism_class) for here in (False, True))
@@ -38,7 +38,9 @@ def check_search(statement: Statement, runs: int, mechanism_class: type[Mechanis
     return _check_choice(tries, (absent, present), chances, epsilon, statement.epsilon), epsilon
 
 
-def best_scores(tries: Tries, mu: float, searches: int, present: bool, mechanism_class: type[Mechanism]) -> Scores:
+def best_scores(
+    tries: TriesDistribution, mu: float, searches: int, present: bool, mechanism_class: type[Mechanism]
+) -> Scores:
     """The best scores of searches whose tries publish whether one user is there; -infinity for no tries."""
     published = _tries(mu, present, mechanism_class)
 
@@ -64,17 +66,17 @@ def _tries(mu: float, present: bool, mechanism_class: type[Mechanism]) -> Iterat
         yield from (table[:, 0] / mechanism.releases[-1].sigma).tolist()
 
 
-def best_below(tries: Tries, y: Scores) -> Scores:
+def best_below(tries: TriesDistribution, y: Scores) -> Scores:
     """The chance that the best of tries N(0, 1) is at most y, or that there is none."""
     return generating_function(tries, ndtr(-y))
 
 
-def generating_function(tries: Tries, beyond: Scores) -> Scores:
+def generating_function(tries: TriesDistribution, beyond: Scores) -> Scores:
     """E[(1 - beyond)^K]: the chance that no try is beyond something, if one try is so with this chance.
 
     Examples
     --------
-    >>> generating_function(tries_of("geometric", 4.0), np.array([0.0, 0.5, 1.0])).round(4)
+    >>> generating_function(tries_distribution("geometric", 4.0), np.array([0.0, 0.5, 1.0])).round(4)
     array([1. , 0.2, 0. ])
     """
     if isinstance(tries, Poisson):
@@ -87,7 +89,7 @@ def generating_function(tries: Tries, beyond: Scores) -> Scores:
 
 
 def _check_choice(
-    tries: Tries,
+    tries: TriesDistribution,
     outcomes: tuple[Scores, Scores],
     chances: Callable[[Scores], tuple[Scores, Scores]],
     epsilon: float,

@@ -85,7 +85,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
 def dpals() -> None:
-    """Train recommenders from people's ratings without exposing any person.
+    """Train recommenders from people's ratings under user-level joint differential privacy.
 
     Start with `dpals quickstart`. Every command explains itself with --help.
     """

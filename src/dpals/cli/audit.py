@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpals.cli.common import delta_option, json_option, messages, output_option, quiet_option
-from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, given, settings_option
+from dpals.cli.methods import NOT_PRIVATE_CHOICES, PRIVATE_CHOICES, estimator_of, required_epsilon, settings_option
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ _SEARCH = "search"
 @click.option(
     "--method",
     metavar="NAME",
-    type=click.Choice([*METHODS, _SEARCH, *NOT_PRIVATE]),
-    help=f"In place of a model: one of {', '.join([*METHODS, _SEARCH])}.",
+    type=click.Choice([*PRIVATE_CHOICES, _SEARCH, *NOT_PRIVATE_CHOICES]),
+    help=f"In place of a model: one of {', '.join([*PRIVATE_CHOICES, _SEARCH])}.",
 )
 @click.option("--epsilon", type=float, help="What the method claims to keep to.")
 @delta_option
@@ -113,7 +113,7 @@ def _subject(
         estimator, is_implicit = _of_model(model)
         return checked_subject(estimator), is_implicit
     assert method is not None
-    if method in NOT_PRIVATE:
+    if method in NOT_PRIVATE_CHOICES:
         raise click.UsageError(f"{method} is not private: it promises nothing that could be audited")
     if method == _SEARCH:
         import dpals
@@ -123,7 +123,7 @@ def _subject(
                 "search audits one search as an example: for one of your own, call dpals.audit.run.run_audit"
             )
         grid = {"residual_bound": [0.1, 0.5]}
-        return dpals.PrivateSearch(dpals.ItemMean(), grid, given(epsilon), delta, tries=3.0), None
+        return dpals.PrivateSearch(dpals.ItemMean(), grid, required_epsilon(epsilon), delta, tries=3.0), None
     return checked_subject(estimator_of(method, epsilon, delta, settings)), None
 
 
@@ -139,7 +139,7 @@ def _of_model(path: Path) -> "tuple[Estimator, bool | None]":
         try:
             return estimator_from(json.loads(path.read_bytes())), None
         except ValueError as problem:
-            raise InputError(f"{path} is no JSON file of a method's settings: {problem}") from problem
+            raise InputError(f"{path} is not a JSON file of a method's settings: {problem}") from problem
     model = load(path)
     if model.privacy is None:
         raise click.UsageError(f"the model in {path} is not private: it promises nothing that could be audited")

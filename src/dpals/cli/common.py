@@ -1,4 +1,4 @@
-"""What several commands share: arguments, options, messages and notes.
+"""What several commands share: arguments, options, messages and warnings.
 
 Results go to standard output, everything else to standard error, so that results can be piped.
 """
@@ -73,7 +73,8 @@ _separator_option = click.option(
     "--separator",
     metavar="CHARACTER",
     callback=_separator,
-    help="What separates the columns of a text file without a header line; tab for a tab.",
+    help="What separates the columns of a text file: , ; :: | tab or a space. By default the header line shows it "
+    "(not | or a space); without one it is a tab in .tsv and .tab files, else a comma.",
 )
 
 
@@ -122,7 +123,7 @@ def warnings_shown() -> Iterator[None]:
 
     class Shown(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            echo(f"Note: {record.getMessage()}.", err=True)
+            echo(f"Warning: {record.getMessage()}.", err=True)
 
     handler, logger = Shown(logging.WARNING), logging.getLogger("dpals")
     logger.addHandler(handler)

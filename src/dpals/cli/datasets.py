@@ -34,7 +34,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         ratings = f"{'about ' if data.ratings_rounded_to > 1 else ''}{data.ratings:,}"
         echo(
             f"{data.name:13}  {data.users:7,} users  {data.items:6,} items  {ratings:>15} ratings  "
-            f"{data.archive.size / 1e6:6.1f} MB  {places[data.name] or 'not here'}"
+            f"{data.archive.size / 1e6:6.1f} MB  {places[data.name] or 'not downloaded'}"
         )
 
 

@@ -19,9 +19,9 @@ from dpals.cli.common import (
     reading_options,
     warnings_shown,
 )
-from dpals.cli.methods import METHODS, NOT_PRIVATE, estimator_of, settings_option
+from dpals.cli.methods import NOT_PRIVATE_CHOICES, PRIVATE_CHOICES, estimator_of, settings_option
 from dpals.cli.outputs import check_folder, check_model_folder, writable
-from dpals.cli.spending import Spending
+from dpals.cli.spending import PlannedRun
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     default="pooled",
     show_default=True,
     metavar="NAME",
-    type=click.Choice([*METHODS, *NOT_PRIVATE]),
-    help=f"One of {', '.join(METHODS)}; not private: {', '.join(NOT_PRIVATE)}.",
+    type=click.Choice([*PRIVATE_CHOICES, *NOT_PRIVATE_CHOICES]),
+    help=f"One of {', '.join(PRIVATE_CHOICES)}; not private: {', '.join(NOT_PRIVATE_CHOICES)}.",
 )
 @settings_option
 @click.option(
@@ -97,7 +97,7 @@ def command(
 
     RATINGS is a CSV, TSV, MovieLens or Parquet file. Each row has a user, an item and, unless it is implicit feedback,
     a rating. Arguments, data and budget are checked before anything is spent, and each spend is in the ledger before
-    its noise is drawn. An interrupted training resumes with the same command: what was released is kept, and is not
+    its noise is drawn. An interrupted run resumes with the same command: what was released is kept, and is not
     paid for again.
     """
     estimator = estimator_of(method, epsilon, delta, settings)
@@ -106,57 +106,57 @@ def command(
         check_folder(checkpoint)
     if dataset == "":
         raise click.UsageError("the data set needs a name: --dataset NAME")
-    private = method not in NOT_PRIVATE
-    spending = Spending(
+    private = method not in NOT_PRIVATE_CHOICES
+    planned = PlannedRun(
         estimator,
         dataset=ratings.resolve().name.split(".")[0] if dataset is None else dataset,
         ledger=ledger if private else None,
         checkpoint=(checkpoint or output / "checkpoint") if private else None,
     )
-    spending.check(fresh)
+    planned.check(fresh)
     data = _read(ratings, **reading)
     estimator.check(data)
     console = messages(quiet)
-    spending.announce(data, console)
+    planned.announce(data, console)
     if dry_run:
         with warnings_shown():
-            spending.warn_of_shared_users(data)
+            planned.warn_of_shared_users(data)
         console.print("Nothing was spent: this was a dry run.")
         if as_json:
-            print_json(spending.facts())
+            print_json(planned.facts())
         return
     with warnings_shown():
-        result = _train(spending, data, output, fresh, threads, console)
-    print_json(result) if as_json else _summarise(spending, result, output, console)
+        result = _train(planned, data, output, fresh, threads, console)
+    print_json(result) if as_json else _summarise(planned, result, output, console)
 
 
 def _train(
-    spending: Spending, data: "Ratings", output: Path, fresh: bool, threads: int | None, console: "Console"
+    planned: PlannedRun, data: "Ratings", output: Path, fresh: bool, threads: int | None, console: "Console"
 ) -> dict[str, Any]:
     """Train and save the model; return the facts about it."""
     from dpals.ledger.ledger import Ledger
     from dpals.methods.base.options import Options
 
-    estimator = spending.estimator
-    options = Options(threads, not console.quiet, spending.checkpoint)
+    estimator = planned.estimator
+    options = Options(threads, not console.quiet, planned.checkpoint)
     paid: dict[str, Any] = {}
-    if spending.ledger is not None:
-        ledger = Ledger(spending.ledger)
+    if planned.ledger is not None:
+        ledger = Ledger(planned.ledger)
         if fresh:
-            spending.give_up(ledger)
-        paid = {"ledger": ledger, "dataset": spending.dataset}
+            planned.give_up(ledger)
+        paid = {"ledger": ledger, "dataset": planned.dataset}
     start = time.perf_counter()
     try:
         estimator.fit(data, options=options, **paid)
         estimator.save(output)
     except (OSError, KeyboardInterrupt):
-        if spending.checkpoint is not None:
+        if planned.checkpoint is not None:
             console.print("What was released is kept. Run the same command again to resume without paying twice.")
         raise
     model = estimator.model_
     result = {
         "model": str(output),
-        "method": spending.method,
+        "method": planned.method,
         "items": len(model.items),
         "rank": model.rank,
         "seconds": round(time.perf_counter() - start, 2),
@@ -170,14 +170,14 @@ def _train(
     return result
 
 
-def _summarise(spending: Spending, result: dict[str, Any], output: Path, console: "Console") -> None:
+def _summarise(planned: PlannedRun, result: dict[str, Any], output: Path, console: "Console") -> None:
     """Say what the model is, what has been spent, and what to do next."""
-    model = spending.estimator.model_
+    model = planned.estimator.model_
     echo(f"{model!r} in {output}, trained in {result['seconds']:.1f} s.")
     if result["report"]:
         echo(result["report"])
     if model.privacy is not None:
-        echo(f"All runs on {spending.dataset!r} together: {model.privacy.together}.")
+        echo(f"All runs on {planned.dataset!r} together: {model.privacy.together}.")
         console.print(f"What is promised:  dpals statement {output}")
     console.print(f"Recommendations:   dpals recommend {output} --history RATINGS")
 

@@ -85,7 +85,7 @@ def verify(path: Path, head: str | None, as_json: bool) -> None:
 def declare(path: Path, dataset: str, epsilon: float, delta: float, as_json: bool) -> None:
     """Declare the budget of DATASET in the ledger at PATH, which is created if it does not exist.
 
-    From then on a training that would exceed the budget is refused before it spends anything. The last declaration
+    From then on a training run that would exceed the budget is refused before it spends anything. The last declaration
     counts.
     """
     if not dataset:

@@ -10,8 +10,10 @@ from dpals.methods.base import registry
 if TYPE_CHECKING:
     from dpals.methods.base.estimator import Estimator
 
-METHODS = {method.command: method.name for method in registry.METHODS if method.command and method.private}
-NOT_PRIVATE = {method.command: method.name for method in registry.METHODS if method.command and not method.private}
+PRIVATE_CHOICES = {method.command: method.name for method in registry.METHODS if method.command and method.private}
+NOT_PRIVATE_CHOICES = {
+    method.command: method.name for method in registry.METHODS if method.command and not method.private
+}
 
 settings_option = click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="An argument of the method; repeatable."
@@ -30,21 +32,21 @@ def estimator_of(method: str, epsilon: float | None, delta: float, settings: tup
         if name in ("epsilon", "delta"):
             raise click.UsageError(f"give {name} as --{name} {value}, not with --set")
         arguments[name] = _value(value)
-    if method in NOT_PRIVATE:
+    if method in NOT_PRIVATE_CHOICES:
         if epsilon is not None:
             raise click.UsageError(f"{method} is not private, so --epsilon has no meaning: leave it out")
     else:
-        arguments = {"epsilon": given(epsilon), "delta": delta, **arguments}
-    kind = getattr(dpals, {**METHODS, **NOT_PRIVATE}[method])
+        arguments = {"epsilon": required_epsilon(epsilon), "delta": delta, **arguments}
+    method_class = getattr(dpals, {**PRIVATE_CHOICES, **NOT_PRIVATE_CHOICES}[method])
     try:
-        estimator: Estimator = kind().set_params(**arguments)
+        estimator: Estimator = method_class().set_params(**arguments)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
     return estimator
 
 
-def given(epsilon: float | None) -> float:
-    """The epsilon, or a usage error where there is none: it has no default."""
+def required_epsilon(epsilon: float | None) -> float:
+    """The epsilon, or a usage error if it was not given: it has no default."""
     if epsilon is None:
         raise click.UsageError(
             "say how much privacy to spend with --epsilon: smaller is more private, and 1 is a good start "

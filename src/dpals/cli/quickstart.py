@@ -71,9 +71,9 @@ def command(epsilon: float, delta: float, users: int, output: Path, as_json: boo
     echo()
     _print(_table_of_examples(examples))
     echo(
-        f"\nThe people in the training data are protected by {spent(privacy.epsilon, privacy.delta)}: an attacker\n"
-        f"who wrongly suspects 1% of all others recognises at most "
-        f"{math.ceil(1000 * privacy.attack_power) / 10:.1f}% of them."
+        f"\nThe model is private with {spent(privacy.epsilon, privacy.delta)}: an attacker who wrongly accuses 1% of\n"
+        f"the people who are not in the training data recognises at most "
+        f"{math.ceil(1000 * privacy.attack_power) / 10:.1f}% of those who are."
     )
     recommend = f"recommend {output}/model --history {output}/ratings.parquet --user-id {next(iter(examples))} -k 5"
     similar = f'similar {output}/model "{next(iter(examples.values()))[0][0]}"'
@@ -263,7 +263,7 @@ To predict ratings, declare their scale, which must be known without looking at 
     dpals fit train.csv -o rating-model --rating-range 0.5 5 --epsilon {epsilon} --delta {delta}
     dpals evaluate rating-model --history train.csv --test test.csv
 
-Each training adds to what was spent on the data. `dpals ledger show dpals-ledger.db` shows the total, and
+Each training run adds to what was spent on the data. `dpals ledger show dpals-ledger.db` shows the total, and
 `dpals ledger declare` sets a limit. `dpals plan` shows what accuracy to expect before anything is spent.
 
 The model of the quickstart was trained on simulated ratings, which you can use as well:

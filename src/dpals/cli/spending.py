@@ -1,4 +1,4 @@
-"""What a training may spend of a data set's budget: checked before the data is read, announced, and given up."""
+"""What a training run may spend of a data set's budget: checked before the data is read, announced, and given up."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spending:
-    """One training, the ledger that records what it spends, and the checkpoint that it can be resumed from.
+class PlannedRun:
+    """A training run, the ledger that records what it spends, and the checkpoint that it can be resumed from.
 
     A method that is not private has neither.
     """

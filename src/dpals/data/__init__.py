@@ -1,4 +1,4 @@
-"""Everything on the way in: from files, frames, arrays and matrices to `Ratings`.
+"""Reading input: from files, frames, arrays and matrices to `Ratings`.
 
 What becomes of a row depends on that row and on what is declared. In the order of reading:
 
@@ -8,7 +8,7 @@ What becomes of a row depends on that row and on what is declared. In the order 
 ``read``               `dpals.read_ratings`
 ``file_format``        is a file Parquet or text?
 ``file_changes``       a file that changes while it is read is an error
-``text_file``          a text file becomes rows: blocks, encodings, compression
+``text_file``          a text file becomes rows: encoding, compression, chunks of lines
 ``text_format``        its columns and its separator
 ``text_lines``         its lines, split into fields
 ``parquet``            a Parquet file, or a folder of them, becomes rows

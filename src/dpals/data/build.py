@@ -26,7 +26,7 @@ _UNREADABLE, _OUTSIDE = np.int32(-1), np.int32(-2)
 
 
 def build(
-    kind: type[SomeRatings],
+    ratings_class: type[SomeRatings],
     source: Source,
     *,
     rating_range: Range | None,
@@ -39,7 +39,7 @@ def build(
 
     Parameters
     ----------
-    kind
+    ratings_class
         `Ratings` or a subclass of it.
     source
         Where the rows come from.
@@ -51,7 +51,7 @@ def build(
         What the ids are; user ids may be of another type than item ids.
     """
     ratings = build_even_if_empty(
-        kind, source, rating_range=rating_range, catalogue=catalogue, bad=bad, ids=ids, user_ids=user_ids
+        ratings_class, source, rating_range=rating_range, catalogue=catalogue, bad=bad, ids=ids, user_ids=user_ids
     )
     if not ratings.n_users:
         refuse_if_all_dropped(source.name, ratings.report)
@@ -72,7 +72,7 @@ def refuse_if_no_rows(name: str, report: ReadingReport) -> None:
 
 
 def build_even_if_empty(
-    kind: type[SomeRatings],
+    ratings_class: type[SomeRatings],
     source: Source,
     *,
     rating_range: Range | None,
@@ -90,7 +90,7 @@ def build_even_if_empty(
         collected.add(usable_rows(batch, names, limits, bad))
     columns, users, items = collected.finish(bad)
     return sort_and_deduplicate(
-        kind,
+        ratings_class,
         columns,
         users=users,
         items=items,

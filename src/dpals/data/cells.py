@@ -87,14 +87,14 @@ def parse_texts(
 
 
 def number_of(value: Any) -> float:
-    """A Python object as a number; TypeError or ValueError for what is none."""
+    """A Python object as a number; TypeError or ValueError if it is not one."""
     if isinstance(value, str | bytes | bool | np.bool_):
         raise TypeError("not a number")
     return float(value)
 
 
 def number_in(text: str) -> float | None:
-    """The number that a text stands for, None for a blank one; ValueError for what is none.
+    """The number that a text stands for, None for a blank one; ValueError if it is not a number.
 
     Examples
     --------

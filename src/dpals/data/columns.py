@@ -66,7 +66,7 @@ class ColumnOptions:
     columns: Sequence[str] | None = None
     """Names of all columns of a text file that has no header line."""
     separator: str | None = None
-    """What stands between the columns of a text file, where neither its header line nor its name says so."""
+    """What separates the columns of a text file, one of `SEPARATORS`; overrides what its header line or name says."""
 
     def __post_init__(self) -> None:
         if self.columns is not None:

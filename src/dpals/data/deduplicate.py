@@ -15,7 +15,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def sort_and_deduplicate(
-    kind: type[SomeRatings],
+    ratings_class: type[SomeRatings],
     columns: Arrays,
     *,
     users: NDArray[Any],
@@ -26,14 +26,14 @@ def sort_and_deduplicate(
     schema: str = "",
     anonymous: bool = False,
 ) -> SomeRatings:
-    """Sort rows into a sparse matrix. Empties `columns` on the way, so that no column is in memory twice for long.
+    """Sort rows into a sparse matrix. Empties `columns` meanwhile, so that no column is in memory twice for long.
 
     Formal guarantee (docs/privacy.md, step 10): which of several rows for one user and item stays is a function of
     these rows: the latest, and the highest rating of equally late ones.
 
     Parameters
     ----------
-    kind
+    ratings_class
         `Ratings` or a subclass of it.
     columns
         Rows in any order, with indices in place of ids.
@@ -45,7 +45,7 @@ def sort_and_deduplicate(
         columns.pop("user"), columns["item"], columns.get("timestamp"), columns.get("rating"), n_users=len(users)
     )
     sorted_columns = {role: take(columns.pop(role), order) for role in list(columns)}
-    return kind(
+    return ratings_class(
         indptr=indptr,
         indices=sorted_columns["item"],
         values=sorted_columns.get("rating"),

@@ -18,8 +18,8 @@ UserType = type[pl.DataType]
 class ExternalSort:
     """Takes tables in any order and gives their rows sorted by user, those of a user in the order of arrival.
 
-    What does not fit in memory goes to one file without a name, which nobody else can open. It is gone when the block
-    ends, or the process, even if that is killed.
+    What does not fit in memory goes to one file without a name, which nobody else can open. It is gone when the
+    ``with`` statement ends, or the process, even if that is killed.
 
     Parameters
     ----------

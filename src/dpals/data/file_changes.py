@@ -10,7 +10,7 @@ from dpals.errors import InputError
 
 @contextmanager
 def refuse_changes(path: Path) -> Iterator[None]:
-    """Raise if a file, or a Parquet file of a folder, changes while the block runs, whatever else goes wrong in it.
+    """Raise if a file, or a Parquet file of a folder, changes during the ``with`` statement, whatever else goes wrong.
 
     It compares size, time of the last change and inode: a file that is written to, or replaced by another, changes in
     one of them.

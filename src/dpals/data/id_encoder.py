@@ -15,7 +15,7 @@ from dpals.errors import InputError
 PLAIN_INTEGER = r"0|-?[1-9][0-9]*"
 """Integers that text can be turned into and back without loss: no plus sign, no leading zeros."""
 
-_BLOCK = 1 << 20
+_CHUNK = 1 << 20
 
 
 class GrowingArray:
@@ -31,7 +31,7 @@ class GrowingArray:
     """
 
     def __init__(self, dtype: DTypeLike) -> None:
-        self._array: NDArray[Any] = np.empty(_BLOCK, dtype)
+        self._array: NDArray[Any] = np.empty(_CHUNK, dtype)
         self._length = 0
 
     def append(self, values: NDArray[Any]) -> None:
@@ -88,7 +88,7 @@ class IdEncoder:
         """Integer ids themselves; for text, where the id is in the distinct texts of all batches together."""
         self._distinct_texts: list[pl.Series] = []
         self._n_distinct = 0
-        self._compact_above = _BLOCK
+        self._compact_above = _CHUNK
         self._limits: tuple[int, int] | None = None
 
     def add(self, ids: pl.Series, place: Place) -> None:
@@ -135,7 +135,7 @@ class IdEncoder:
         _replace(self._rows.view(), _codes(texts, distinct))
         self._distinct_texts = [distinct]
         self._n_distinct = len(distinct)
-        self._compact_above = max(_BLOCK, 2 * len(distinct))
+        self._compact_above = max(_CHUNK, 2 * len(distinct))
 
     def finish(self, bad: BadRows, place: Place) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Number the ids. A row whose id is not what the others are goes to `bad` and gets -1."""
@@ -173,7 +173,7 @@ class IdEncoder:
 
 
 def _as_integers(texts: pl.Series) -> pl.Series:
-    """The integers that texts stand for, null where a text is none that fits in 64 bits."""
+    """The integers that texts stand for, null where a text is not an integer that fits in 64 bits."""
     stripped = texts.str.strip_chars(BLANKS)
     is_plain = stripped.str.contains(f"^({PLAIN_INTEGER})$")
     return pl.select(pl.when(is_plain).then(stripped)).to_series().cast(pl.Int64, strict=False)
@@ -186,26 +186,26 @@ def _codes(texts: pl.Series, distinct: pl.Series) -> NDArray[np.int32]:
 
 def _replace(codes: NDArray[np.int32], new_codes: NDArray[np.int32]) -> None:
     """Put a new code for each code, in place."""
-    for block in _blocks(codes):
-        block[:] = new_codes[block]
+    for chunk in _chunks(codes):
+        chunk[:] = new_codes[chunk]
 
 
 def _number_integers(numbers: NDArray[Any], low: int, high: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
     dtype = numbers.dtype
     codes = numbers if dtype == np.int32 else np.empty(len(numbers), np.int32)
     span = high - low + 1
-    if span > max(len(numbers) // 4, _BLOCK):
+    if span > max(len(numbers) // 4, _CHUNK):
         ids = pl.Series(numbers).unique().sort().to_numpy()
-        for block, coded in zip(_blocks(numbers), _blocks(codes), strict=True):
-            coded[:] = np.searchsorted(ids, block)
+        for chunk, coded in zip(_chunks(numbers), _chunks(codes), strict=True):
+            coded[:] = np.searchsorted(ids, chunk)
     else:  # a table of all integers from low to high is quicker than a search
         seen = np.zeros(span, np.bool_)
-        for block in _blocks(numbers):
-            seen[block - dtype.type(low)] = True
+        for chunk in _chunks(numbers):
+            seen[chunk - dtype.type(low)] = True
         ids = np.flatnonzero(seen).astype(dtype) + dtype.type(low)
         rank = np.cumsum(seen, dtype=np.int32) - np.int32(1)
-        for block, coded in zip(_blocks(numbers), _blocks(codes), strict=True):
-            coded[:] = rank[block - dtype.type(low)]
+        for chunk, coded in zip(_chunks(numbers), _chunks(codes), strict=True):
+            coded[:] = rank[chunk - dtype.type(low)]
     return codes, ids.astype(np.uint64 if dtype == np.uint64 else np.int64)
 
 
@@ -218,6 +218,6 @@ def _integer_type(low: int, high: int) -> "np.dtype[Any] | None":
     return None
 
 
-def _blocks(array: NDArray[Any]) -> list[NDArray[Any]]:
-    """Views of consecutive parts, so that what numpy makes on the way is small."""
-    return [array[start : start + _BLOCK] for start in range(0, len(array), _BLOCK)]
+def _chunks(array: NDArray[Any]) -> list[NDArray[Any]]:
+    """Views of consecutive parts, so that the arrays that numpy makes in between are small."""
+    return [array[start : start + _CHUNK] for start in range(0, len(array), _CHUNK)]

@@ -149,11 +149,11 @@ class Ratings(RatingArrays):
         Parameters
         ----------
         matrix
-            Any SciPy sparse matrix or array.
+            A SciPy sparse matrix or array, of any format but BSR, which stores zeros that are not ratings.
         users, items
-            Ids of rows and columns. By default columns are 0, 1, 2, ... and rows have no ids: users are looked up by
-            the number of their row. Where a method chooses by a hash of ids it then hashes what is in the row, so
-            that a row more or less changes nothing about the others.
+            Ids of the rows and of the columns. By default the ids of the columns are 0, 1, 2, ..., and rows have no
+            ids: a user is then looked up by the number of the row. Methods that choose by a hash of user ids then hash
+            the content of the row, so that adding or removing a row changes nothing for the others.
         rating_range
             As in `from_arrays`.
         implicit
@@ -234,7 +234,7 @@ class Ratings(RatingArrays):
         return row_hashes(self.indptr, *words)
 
     def keep(self, chosen: NDArray[np.bool_]) -> Self:
-        """Leave out ratings, but no users and items.
+        """Keep the chosen ratings only, and all users and items.
 
         Parameters
         ----------

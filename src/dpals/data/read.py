@@ -31,10 +31,10 @@ def read_ratings(
 ) -> Ratings:
     """Read ratings from a CSV, TSV, MovieLens or Parquet file, or from a folder of Parquet files.
 
-    Text is UTF-8, may be gzipped, and separates columns by comma, tab, semicolon or "::". Its first line names the
-    columns; where it does not, give `columns`. MovieLens files without such a line are known by their names,
-    ``ratings.dat`` and ``u.data``. A damaged file is always an error, and so is one that changes while it is read:
-    nothing half-read is returned.
+    Text is UTF-8 and may be gzipped. Its first line names the columns and shows what separates them: a comma, a tab, a
+    semicolon or "::". Where it does not, give `columns` or `separator`. MovieLens files without a header line are known
+    by their names, ``ratings.dat`` and ``u.data``. A damaged file is always an error, and so is one that changes while
+    it is read: nothing half-read is returned.
 
     Formal guarantee (docs/privacy.md, step 10): what becomes of a row depends on that row and on what the caller, the
     name of the file, its header line or its schema declare. No row decides how another one is read. Which row stays of
@@ -57,12 +57,13 @@ def read_ratings(
     columns
         Names of all columns of a text file without a header line, in order: ``["user", "item", "rating"]``.
     separator
-        What is between the columns of a text file. By default the header line shows it; without one it is a tab in
-        ``.tsv`` files, and a comma.
+        What separates the columns of a text file: ``","``, ``";"``, ``"::"``, ``"|"``, a tab or a space. It overrides
+        the default, which is what the header line shows (``"|"`` and a space are not recognised there). For a file
+        without a header line the default is a tab in ``.tsv`` and ``.tab`` files, and a comma in others.
     ids
-        What the ids are. "auto" takes them as the schema of a Parquet file says; in a text file they are text, without
-        blanks around them, in MovieLens files integers; items are what the catalogue is, if you give one. Integers
-        find ids of text, too.
+        What the ids are. With "auto" they have the type in the schema of a Parquet file. In a text file they are text,
+        without blanks around them, and in a MovieLens file integers. If you give a catalogue, item ids have its type.
+        You may look up text ids by integers.
     on_bad_rows
         "error" refuses data with an unusable row and says where it is, "drop" drops such rows and counts
         them in the ``report`` of the ratings.

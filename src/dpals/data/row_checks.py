@@ -64,5 +64,5 @@ def _problems(frame: pl.DataFrame, limits: Range | None) -> dict[str, tuple[str,
         problems["rating outside the range"] = ("rating", ~rating.is_between(low, high), outside)
     if "timestamp" in frame.columns:
         is_missing = pl.col("timestamp").is_null()
-        problems["missing timestamp"] = ("timestamp", is_missing, "the timestamp is missing, or no exact number")
+        problems["missing timestamp"] = ("timestamp", is_missing, "the timestamp is missing or is not an exact number")
     return problems

@@ -14,7 +14,7 @@ from dpals.errors import InputError
 
 
 def from_sparse(
-    kind: type[SomeRatings], matrix: Any, users: Any, items: Any, rating_range: Range | None, implicit: bool
+    ratings_class: type[SomeRatings], matrix: Any, users: Any, items: Any, rating_range: Range | None, implicit: bool
 ) -> SomeRatings:
     """Do the work of `Ratings.from_csr`."""
     if not issparse(matrix):
@@ -38,7 +38,7 @@ def from_sparse(
         columns["rating"] = values
     n_users, n_items = entries.shape
     return sort_and_deduplicate(
-        kind,
+        ratings_class,
         columns,
         users=_ids(users, "users", n_users, entries.shape),
         items=_ids(items, "items", n_items, entries.shape),

@@ -1,4 +1,4 @@
-"""Rows from a text file: CSV, TSV, semicolons, MovieLens, plain or gzipped, read in blocks of whole lines."""
+"""Rows from a text file: CSV, TSV, semicolons, MovieLens, plain or gzipped, read in chunks of whole lines."""
 
 import gzip
 import re
@@ -20,7 +20,7 @@ from dpals.data.text_lines import BYTE_ORDER_MARK, shortened, split_lines
 from dpals.data.timestamps import parse_timestamps
 from dpals.errors import InputError
 
-BLOCK_BYTES = 8_000_000
+CHUNK_BYTES = 8_000_000
 _MARKS = re.compile(b"^(?:" + BYTE_ORDER_MARK + b")+", re.MULTILINE)
 """Byte order marks before lines. One begins many files, and in a neighbouring file another line is the first."""
 _LINE_ENDS = re.compile(rb"\r+\n")
@@ -53,24 +53,24 @@ class TextSource:
                 f'"{role}"' for role in ("user", "item", "rating", "timestamp")[: len(self._format.names)]
             )
             raise InputError(
-                f"{problem}. If the first line is data and no header, declare the columns: columns=[{names}]"
+                f"{problem}. If the first line is data and not a header, declare the columns: columns=[{names}]"
             ) from None
 
     def batches(self, bad: BadRows) -> Iterator[Batch]:
-        """Read the file block by block. Lines that cannot be parsed go to `bad`."""
+        """Read the file chunk by chunk. Lines that cannot be parsed go to `bad`."""
         header_ahead = self._format.has_header
-        for first_line, block in self._blocks():
-            if header_ahead and block.strip():
-                lines_cut, block = _cut_first_line(block)
+        for first_line, chunk in self._chunks():
+            if header_ahead and chunk.strip():
+                lines_cut, chunk = _cut_first_line(chunk)
                 first_line += lines_cut
                 header_ahead = False
-            batch = self._parse(block, lambda line, first=first_line: f"{self._path}, line {first + line}", bad)  # type: ignore[misc]
+            batch = self._parse(chunk, lambda line, first=first_line: f"{self._path}, line {first + line}", bad)  # type: ignore[misc]
             if batch.frame.height:
                 yield batch
 
-    def _parse(self, block: bytes, place: Place, bad: BadRows) -> Batch:
-        """Parse a block, line by line and cell by cell."""
-        fields = split_lines(block, self._format.separator, len(self._format.names), place, bad)
+    def _parse(self, chunk: bytes, place: Place, bad: BadRows) -> Batch:
+        """Parse a chunk, line by line and cell by cell."""
+        fields = split_lines(chunk, self._format.separator, len(self._format.names), place, bad)
         for role, (read, what) in _NUMBERS.items():
             if role in self._position:
                 column = str(self._position[role])
@@ -88,21 +88,21 @@ class TextSource:
 
     def _first_line(self) -> str:
         """The first line that is not blank."""
-        for _, block in self._blocks():
-            for line in block[:100_000].split(b"\n"):
+        for _, chunk in self._chunks():
+            for line in chunk[:100_000].split(b"\n"):
                 if line.strip():
                     return line.decode(errors="ignore")
         raise InputError(f"{self._path}: the file is empty")
 
-    def _blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Yield blocks of whole lines that end in a newline, each with the number of its first line."""
+    def _chunks(self) -> Iterator[tuple[int, bytes]]:
+        """Yield chunks of whole lines that end in a newline, each with the number of its first line."""
         line, rest = 1, b""
         for piece in self._pieces():
             piece = rest + piece
             cut = piece.rfind(b"\n") + 1
-            if not cut and len(piece) > BLOCK_BYTES:
+            if not cut and len(piece) > CHUNK_BYTES:
                 raise InputError(
-                    f"{self._path}, line {line}: a line of more than {BLOCK_BYTES:,} bytes. Is this a table?"
+                    f"{self._path}, line {line}: a line of more than {CHUNK_BYTES:,} bytes. Is this a table?"
                 )
             rest = piece[cut:]
             if cut:
@@ -114,31 +114,31 @@ class TextSource:
     def _pieces(self) -> Iterator[bytes]:
         try:
             with _open(self._path) as file:
-                while piece := file.read(BLOCK_BYTES):
+                while piece := file.read(CHUNK_BYTES):
                     yield piece
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(
-                f"{self._path}: the compressed file is damaged or cut short ({error}). Get it again"
+                f"{self._path}: the compressed file is damaged or cut short ({error}). Copy or download it again"
             ) from error
 
-    def _checked(self, block: bytes, first_line: int) -> bytes:
-        """The block with plain newlines and without byte order marks before lines; an error if it is not UTF-8."""
-        if b"\0" in block:
-            line = first_line + block.count(b"\n", 0, block.index(b"\0"))
+    def _checked(self, chunk: bytes, first_line: int) -> bytes:
+        """The chunk with plain newlines and without byte order marks before lines; an error if it is not UTF-8."""
+        if b"\0" in chunk:
+            line = first_line + chunk.count(b"\n", 0, chunk.index(b"\0"))
             raise InputError(
                 f"{self._path}, line {line}: this is not a text file, or not UTF-8. Expected CSV or Parquet"
             )
-        if not block.isascii():
+        if not chunk.isascii():
             try:
-                block.decode()
+                chunk.decode()
             except UnicodeDecodeError as error:
-                line = first_line + block.count(b"\n", 0, error.start)
+                line = first_line + chunk.count(b"\n", 0, error.start)
                 raise InputError(
-                    f"{self._path}, line {line}: invalid UTF-8 (byte 0x{block[error.start]:02x}). Save the file "
+                    f"{self._path}, line {line}: invalid UTF-8 (byte 0x{chunk[error.start]:02x}). Save the file "
                     "as UTF-8"
                 ) from error
-        block = _LINE_ENDS.sub(b"\n", block) if b"\r" in block else block
-        return _MARKS.sub(b"", block) if BYTE_ORDER_MARK in block else block
+        chunk = _LINE_ENDS.sub(b"\n", chunk) if b"\r" in chunk else chunk
+        return _MARKS.sub(b"", chunk) if BYTE_ORDER_MARK in chunk else chunk
 
 
 def _open(path: Path | zipfile.Path) -> Any:
@@ -149,8 +149,8 @@ def _open(path: Path | zipfile.Path) -> Any:
     return gzip.open(path, "rb") if zipped else path.open("rb")
 
 
-def _cut_first_line(block: bytes) -> tuple[int, bytes]:
+def _cut_first_line(chunk: bytes) -> tuple[int, bytes]:
     """Cut off everything up to the end of the first line that is not blank; count the lines cut."""
-    start = len(block) - len(block.lstrip())
-    end = block.index(b"\n", start) + 1
-    return block.count(b"\n", 0, end), block[end:]
+    start = len(chunk) - len(chunk.lstrip())
+    end = chunk.index(b"\n", start) + 1
+    return chunk.count(b"\n", 0, end), chunk[end:]

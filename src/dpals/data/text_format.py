@@ -49,13 +49,15 @@ declared_by='The header line')
         separator = _MOVIELENS[plain_name.name]
         return TextFormat(_MOVIELENS_COLUMNS, separator, False, True, f"The name {plain_name.name} of MovieLens files")
     if "\r" in first_line:
-        raise InputError(f"{name}: carriage returns inside the first line. Lines end in a newline: save the file so")
+        raise InputError(
+            f"{name}: carriage returns inside the first line. Save the file with a newline at the end of each line"
+        )
     separator = options.separator or find_separator(first_line)
     names = tuple(header_fields(first_line, separator, f"{name}, the header line"))
     if len(names) < 2:
         raise InputError(
-            f"{name}: only one column. Columns are separated by comma, tab, semicolon or '::' (or say separator=...), "
-            f"but the first line is {shortened(first_line)}"
+            f"{name}: the header line has only one column: {shortened(first_line)}. Separate columns by comma, tab, "
+            "semicolon or '::', or name another separator with separator=..."
         )
     return TextFormat(names, separator, True, False, "The header line")
 

@@ -15,8 +15,8 @@ _STAND_IN = b"\x1f"  # polars wants separators of one byte
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # polars removes it at the start of what it reads, wherever that is in the file
 
 
-def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: BadRows) -> pl.DataFrame:
-    """Split each line of a block at its separators.
+def split_lines(chunk: bytes, separator: str, n_fields: int, place: Place, bad: BadRows) -> pl.DataFrame:
+    """Split each line of a chunk at its separators.
 
     Formal guarantee (docs/privacy.md, step 10): what becomes of a line depends on that line, the separator and the
     number of fields alone. A line is plain if it has the right number of separators, no carriage return or other
@@ -32,7 +32,7 @@ def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: 
 
     Parameters
     ----------
-    block
+    chunk
         UTF-8 lines that end in a newline.
     place
         Says where a line is, counted from 0.
@@ -40,7 +40,7 @@ def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: 
     Returns
     -------
     frame
-        Text columns "0", "1", ... and the number of the line in the block, in "line".
+        Text columns "0", "1", ... and the number of the line in the chunk, in "line".
 
     Examples
     --------
@@ -48,20 +48,20 @@ def split_lines(block: bytes, separator: str, n_fields: int, place: Place, bad: 
     [('a', '1', 0), ('b,c', '2', 2)]
     """
     lines: list[bytes] = []
-    n_lines = block.count(b"\n")
-    oddities = [odd for odd in (b"\r", BYTE_ORDER_MARK, _STAND_IN) if odd in block]
-    if not oddities and _all_plain(_with_one_byte_separator(block, separator), n_fields):
-        frame = _split_plain(block, separator, n_fields)
+    n_lines = chunk.count(b"\n")
+    oddities = [odd for odd in (b"\r", BYTE_ORDER_MARK, _STAND_IN) if odd in chunk]
+    if not oddities and _all_plain(_with_one_byte_separator(chunk, separator), n_fields):
+        frame = _split_plain(chunk, separator, n_fields)
     else:
-        mark, lines = separator.encode(), block.split(b"\n")[:-1]
+        mark, lines = separator.encode(), chunk.split(b"\n")[:-1]
         is_plain = [line.count(mark) == n_fields - 1 and not any(odd in line for odd in oddities) for line in lines]
         frame = _split_plain(b"".join(line + b"\n" for line in compress(lines, is_plain)), separator, n_fields)
         frame = frame.with_columns(line=pl.Series(np.flatnonzero(is_plain), dtype=pl.Int64))
-    if separator != DOUBLE_COLON and b'"' in block:
+    if separator != DOUBLE_COLON and b'"' in chunk:
         frame = _without_quotes(frame, n_fields)
     if frame.height == n_lines:
         return frame
-    lines = lines or block.split(b"\n")
+    lines = lines or chunk.split(b"\n")
     others = [(at, lines[at].decode()) for at in np.delete(np.arange(n_lines), frame["line"]).tolist()]
     rows = [(*fields, at) for at, fields in _split_carefully(others, separator, n_fields, place, bad)]
     return pl.concat([frame, pl.DataFrame(rows, schema=frame.schema, orient="row")]).sort("line")
@@ -79,30 +79,30 @@ def shortened(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
-def _with_one_byte_separator(block: bytes, separator: str) -> tuple[bytes, int]:
-    """The block with a separator of one byte, and that byte."""
+def _with_one_byte_separator(chunk: bytes, separator: str) -> tuple[bytes, int]:
+    """The chunk with a separator of one byte, and that byte."""
     if separator == DOUBLE_COLON:
-        return block.replace(DOUBLE_COLON.encode(), _STAND_IN), _STAND_IN[0]
-    return block, ord(separator)
+        return chunk.replace(DOUBLE_COLON.encode(), _STAND_IN), _STAND_IN[0]
+    return chunk, ord(separator)
 
 
-def _all_plain(block_and_separator: tuple[bytes, int], n_fields: int) -> bool:
+def _all_plain(chunk_and_separator: tuple[bytes, int], n_fields: int) -> bool:
     """Whether each line has the right number of separators: every so many marks, one ends a line."""
-    block, separator = block_and_separator
-    text = np.frombuffer(block, np.uint8)
+    chunk, separator = chunk_and_separator
+    text = np.frombuffer(chunk, np.uint8)
     is_end = text[(text == separator) | (text == ord("\n"))] == ord("\n")
     ends = is_end[n_fields - 1 :: n_fields]
     return len(is_end) % n_fields == 0 and bool(ends.all()) and np.count_nonzero(is_end) == len(ends)
 
 
-def _split_plain(block: bytes, separator: str, n_fields: int) -> pl.DataFrame:
+def _split_plain(chunk: bytes, separator: str, n_fields: int) -> pl.DataFrame:
     """Fields of lines that are all plain."""
     schema = {str(at): pl.String for at in range(n_fields)}
-    if not block:
+    if not chunk:
         return pl.DataFrame(schema=schema | {"line": pl.Int64})
-    joined, byte = _with_one_byte_separator(block, separator)
+    joined, byte = _with_one_byte_separator(chunk, separator)
     frame = pl.read_csv(joined, has_header=False, separator=chr(byte), quote_char=None, schema=schema)
-    assert frame.height == block.count(b"\n")
+    assert frame.height == chunk.count(b"\n")
     return frame.with_columns(line=pl.Series(np.arange(frame.height)))
 
 

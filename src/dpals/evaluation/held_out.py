@@ -1,4 +1,4 @@
-"""How well a model predicts what users did next. Exact, from private data: for the data's owner alone."""
+"""How well a model predicts what users did next. Exact, from private data: only for the data's owner."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
 """Exponentials, logarithms and powers with the same bits on every processor.
 
 NumPy and the C library choose among several implementations, depending on the processor, and these differ in their last
-bits. The functions here use sums, products and quotients alone, which IEEE 754 defines to the last bit. Their relative
+bits. The functions here use only sums, products and quotients, which IEEE 754 defines to the last bit. Their relative
 error is about 1e-14.
 """
 

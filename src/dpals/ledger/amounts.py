@@ -55,18 +55,18 @@ def allowed(epsilon: float, delta: float) -> str:
     return f"epsilon {down(epsilon)} at delta {down(delta)} (mu {down(largest_mu(epsilon, delta))})"
 
 
-def together(
+def total_spent(
     epsilon: float, delta: float, mu: float, searches: Sequence[tuple[float, float]], partial: bool = False
 ) -> str:
-    """What trainings, of mu in all, and searches add up to, in words.
+    """What training runs, of mu in all, and searches add up to, in words.
 
     Examples
     --------
-    >>> together(1.5, 2e-6, 0.2367, [(0.5, 1e-6)])
-    'epsilon 1.5 at delta 2e-06 (trainings: mu 0.2367; a search: epsilon 0.5 at delta 1e-06)'
+    >>> total_spent(1.5, 2e-6, 0.2367, [(0.5, 1e-6)])
+    'epsilon 1.5 at delta 2e-06 (training runs: mu 0.2367; a search: epsilon 0.5 at delta 1e-06)'
     """
     at_least = "at least " * partial
     if not searches:
         return at_least + spent(epsilon, delta, mu)
-    parts = [f"trainings: mu {up(mu)}"] * (mu > 0) + [f"a search: {spent(*search)}" for search in searches]
+    parts = [f"training runs: mu {up(mu)}"] * (mu > 0) + [f"a search: {spent(*search)}" for search in searches]
     return f"{at_least}{spent(epsilon, delta)} ({'; '.join(parts)})"

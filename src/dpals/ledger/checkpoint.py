@@ -28,15 +28,15 @@ class Checkpoint:
 
     The folder belongs to this process until it is closed. Everything in it has noise and was paid for, but keep it
     secret: a table is here before the ledger knows it, and the ledger may still refuse it. Only the owner can read the
-    files, and the folder if it is made here. There is no fingerprint of the ratings, which would reveal something about
-    them: a run that resumes with other ratings is as private, but its model is made from both.
+    files, and the folder if it is made here. It holds no hash of the ratings, which would reveal something about them.
+    So a run may resume with other ratings: it is as private, but its model is made from both.
 
     Parameters
     ----------
     folder
         Where to store the run; made if it does not exist.
     training
-        What determines the releases: the method, its arguments, the public facts. A folder of another training is
+        What determines the releases: the method, its arguments, the public facts. A folder of another run is
         refused.
 
     Examples

@@ -33,7 +33,8 @@ class Entry:
     ===============  =======================================================================================
 
     `cost` is in units of 2^-64 of squared mu. `receipt` is the name of the run and the number of the release in it,
-    for runs that can be resumed. `nonce` is random and secret: without it, a hash of the row reveals nothing.
+    for runs that can be resumed. `nonce` is random and secret: a hash of the row reveals nothing to
+    those who do not know it.
     """
 
     kind: str
@@ -50,7 +51,7 @@ class Entry:
     nonce: str = field(default="", repr=False)
 
     def public(self) -> dict[str, Any]:
-        """What may be shown: all but the sketch and the nonce, which would allow to test who is in the data."""
+        """What may be shown: all but the sketch and the nonce, with which one could test who is in the data."""
         return {name: value for name, value in asdict(self).items() if name not in ("sketch", "nonce")}
 
     def to_json(self) -> str:
@@ -66,10 +67,10 @@ class Entry:
         """The row that this or an earlier version of dpals wrote."""
         data: dict[str, Any] = json.loads(text)
         data["sketch"] = tuple(data.get("sketch", ()))
-        if data["kind"] == "budget" and "epsilon" not in data:  # earlier versions wrote it in words alone
+        if data["kind"] == "budget" and "epsilon" not in data:  # earlier versions wrote it only in words
             found = re.fullmatch(r"epsilon (\S+), delta (\S+)", data["purpose"])
             assert found is not None
             data |= {"epsilon": float(found[1]), "delta": float(found[2])}
-        if "run" not in data:  # earlier versions wrote it in the receipt alone
+        if "run" not in data:  # earlier versions wrote it only in the receipt
             data["run"] = data.get("receipt", "").rpartition("/")[0]
         return cls(**data)

@@ -8,7 +8,7 @@ counts in full until the run has ended. What the run did not spend is refunded t
 begin if the budget covers only one, and whenever a process is killed, the total is at least what was spent.
 
 **Paid once, published once.** A run that may be resumed gives each of its releases a receipt. Paying twice under one
-receipt writes one spend. Publishing twice under one receipt is allowed for the same numbers alone, whose digest is
+receipt writes one spend. Publishing twice under one receipt is allowed only for the same numbers, whose digest is
 stored. So a run that was interrupted between paying and publishing resumes without paying again, with fresh noise,
 because the earlier numbers reached nobody; and no spend ever stands for two different published tables.
 """
@@ -214,7 +214,7 @@ class Ledger:
             warn_of_shared_users(entries, dataset, sketch_of(self._sketch_key(dataset), ids))
 
     def spent(self, dataset: str) -> int:
-        """Cost of all trainings on a data set, including what runs that have not ended may still spend."""
+        """Cost of all runs on a data set, including what runs that have not ended may still spend."""
         return self.total(dataset).cost
 
     def total(self, dataset: str) -> Total:
@@ -222,7 +222,7 @@ class Ledger:
         return total_of(self.entries(), dataset)
 
     def allowance(self, dataset: str) -> int | None:
-        """What trainings on a data set may cost in all, beside its searches; None if no budget is declared."""
+        """What runs on a data set may cost in all, beside its searches; None if no budget is declared."""
         entries = self.entries()
         budget = budget_of(entries, dataset)
         return None if budget is None else max(0, total_of(entries, dataset).allowance(budget))
@@ -255,7 +255,7 @@ class Ledger:
             if sound != "ok":
                 raise LedgerDamaged(str(sound))
             if head is not None and not hash_chain.holds(connection, head):
-                raise LedgerDamaged(f"the head {head} never was in it: entries were removed or rewritten")
+                raise LedgerDamaged(f"the head {head} was never in this ledger: entries were removed or rewritten")
             return hash_chain.head(connection)
 
     def _transaction(self) -> AbstractContextManager[tuple[sqlite3.Connection, list[Entry]]]:
@@ -284,8 +284,8 @@ def _check_allowance(entries: list[Entry], entry: Entry) -> None:
     if budget is not None and grows and after.cost > after.allowance(budget):
         held = sum(run.charge - run.spent for run in runs_of(entries) if run.is_open and run.dataset == dataset)
         raise PrivacyBudgetExceeded(
-            f"{entry.purpose!r} would bring what is spent on {dataset!r} to {after.text(budget.delta)}, its budget is "
-            f"{amounts.allowed(budget.epsilon, budget.delta)}; nothing was spent or released for it"
+            f"{entry.purpose!r} would bring what is spent on {dataset!r} to {after.text(budget.delta)}, but its "
+            f"budget is {amounts.allowed(budget.epsilon, budget.delta)}; nothing was spent or released for it"
             + (f". Runs that have not ended hold mu {amounts.up(mu_of(held))}: see dpals ledger show" * (held > 0))
         )
 

@@ -1,7 +1,7 @@
 """What the entries of a ledger add up to, and whether that is within a budget.
 
-Two kinds of entries add up. *Trainings* are Gaussian: their costs are squared mu, and their sum is exact. *Searches*
-(`release.selection`) have an epsilon and a delta each, and no mu. docs/privacy.md, step 6, adds up both.
+Two kinds of entries add up. *Training runs* are Gaussian: their costs are squared mu, and their sum is exact.
+*Searches* (`release.selection`) have an epsilon and a delta each, and no mu. docs/privacy.md, step 6, adds up both.
 """
 
 import math
@@ -20,7 +20,7 @@ _USUAL_DELTA = 1e-6
 
 @dataclass(frozen=True)
 class Run:
-    """What one training has reserved and spent.
+    """What one training run has reserved and spent.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Total:
     Attributes
     ----------
     cost
-        Of all trainings.
+        Of all training runs.
     searches
         Epsilon and delta of each.
     seeded
@@ -100,13 +100,13 @@ class Total:
 
     @property
     def mu(self) -> float:
-        """Of the trainings."""
+        """Of the training runs."""
         return mu_of(self.cost)
 
     def at(self, delta: float) -> tuple[float, float]:
         """Epsilon and delta of everything together: at the given delta, or at a larger one if searches need it.
 
-        Formal guarantee (docs/privacy.md, step 6): trainings of mu in all and searches of (e_i, d_i) are together
+        Formal guarantee (docs/privacy.md, step 6): runs of mu in all and searches of (e_i, d_i) are together
         (epsilon(mu, d') + sum e_i, d' + sum d_i)-DP for every d'. Here d' is what the searches leave of `delta`, or
         `delta` itself if they leave nothing. Sums are exact and rounded up.
 
@@ -139,9 +139,9 @@ class Total:
         return together, _above(whole)
 
     def allowance(self, budget: Entry) -> int:
-        """What trainings may cost in all beside these searches; -1 if the searches alone exceed the budget.
+        """What runs may cost in all beside these searches; -1 if the searches alone exceed the budget.
 
-        Formal guarantee (docs/privacy.md, step 6): trainings within it and these searches are within the budget.
+        Formal guarantee (docs/privacy.md, step 6): runs within it and these searches are within the budget.
         """
         if not self.searches:
             return budget.cost
@@ -159,7 +159,7 @@ class Total:
         >>> Total(cost_of(0.24999)).text(1e-6)
         'epsilon 1.061 at delta 1e-06 (mu 0.25)'
         """
-        return amounts.together(*self.at(delta), self.mu, self.searches, self.partial)
+        return amounts.total_spent(*self.at(delta), self.mu, self.searches, self.partial)
 
     @property
     def _searched(self) -> tuple[Fraction, Fraction]:

@@ -1,1 +1,1 @@
-"""One algorithm per file, each a walk through the three zones: private, release, public."""
+"""One algorithm per file, in terms of the three zones: private, release, public."""

@@ -18,7 +18,7 @@ from dpals.private.sampling import Split
 from dpals.private.scoring import LARGEST_GAIN, ScoredSplit, known_part, score_contribution
 from dpals.release.accounting import Budget, Release, cost_of, mu_of
 from dpals.release.contribution import Query
-from dpals.release.selection import DISTRIBUTIONS, Selection, Tries, best_of, tries_of
+from dpals.release.selection import DISTRIBUTIONS, Selection, TriesDistribution, best_of, tries_distribution
 from dpals.release.selection import epsilon as epsilon_of_selection
 from dpals.release.selection import mu as mu_of_a_try
 from dpals.statement.record import Statement, dataset_totals
@@ -113,7 +113,7 @@ class PrivateSearch(PrivateEstimator, Grid):
         """The model of the best try, with a statement of what the search as a whole promises."""
         ledger, dataset = request.ledger, request.dataset
         note_users(ledger, dataset, ratings)
-        tries = tries_of(self.distribution, self.tries)
+        tries = tries_distribution(self.distribution, self.tries)
         whole = cost_of(mu_of_a_try(self.epsilon, self.delta, tries))
         training = Budget.of_cost(int(whole * (1 - self.score_share)))
         scoring = Budget.of_cost(whole - training.cost)
@@ -150,7 +150,7 @@ class PrivateSearch(PrivateEstimator, Grid):
         return model.with_privacy(statement)
 
     def choose(
-        self, tries: Tries, n_candidates: int, attempt: Callable[[int, int | None], tuple[float, Try]]
+        self, tries: TriesDistribution, n_candidates: int, attempt: Callable[[int, int | None], tuple[float, Try]]
     ) -> Try | None:
         """The best of a secret number of tries. Audits replace it to watch them."""
         return best_of(tries, n_candidates, attempt, self.insecure_seed)

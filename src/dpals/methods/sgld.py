@@ -27,7 +27,7 @@ class SGLD(GradientMethod):
     """
 
     average: float = parameter(
-        "Share of the steps, the last ones, whose samples are averaged; 0 for the last one alone.",
+        "Share of the steps, the last ones, whose samples are averaged; 0 for only the last one.",
         FRACTION,
         default=0.5,
     )

@@ -1,4 +1,8 @@
-"""Clipping of a user's contribution, in real numbers. The mechanism checks it again in integers."""
+"""Clipping of a user's contribution, in real numbers. The mechanism checks it again in integers.
+
+These are the parts. What a method clips, and to which norm, is where its contribution is computed: for the gradients of
+DPSGD and SGLD in `private.gradients`.
+"""
 
 from typing import Any
 

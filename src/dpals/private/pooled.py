@@ -43,7 +43,7 @@ class RatingWeights(NamedTuple):
 
 
 class WeightedUsers(NamedTuple):
-    """Users with the weights of their ratings, which stay the same for the whole training.
+    """Users with the weights of their ratings, which stay the same for the whole run.
 
     `weights` are w_ij, one per rating; the squares of each user's weights add up to 1. `user_weights` are b_i, one per
     user, at most 1: how much the user says about all items together. It is the sum of the user's weights as a share of

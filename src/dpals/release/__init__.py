@@ -9,6 +9,7 @@ Read the files in this order, with docs/privacy.md, the proof, beside them:
 
 ``contribution``  what users contribute, on an integer grid, clipped to the sensitivity user by user
 ``sums``          exact sums of the contributions
+``passes``        one pass over the blocks of users, each of which counts once
 ``noise``         exact integer Gaussian noise from a cryptographic generator
 ``accounting``    what a release costs, and what costs add up to
 ``mechanism``     the mechanism itself: clip, sum, pay, add noise, in this order

@@ -5,8 +5,8 @@ it in l2 norm, plus Gaussian noise of variance V. Such a release is mu-Gaussian-
 of them, even adaptive, is mu-GDP with mu^2 = sum of mu_t^2, exactly (Dong, Roth & Su 2022).
 
 Costs are therefore squared mu. They are kept as **integers, in units of 2^-64**, so that they add up without rounding:
-the cost of a release is rounded up, a budget is rounded down. Floats appear only when a person asks for mu, epsilon or
-delta. Each is then rounded to the side that never promises too much.
+the cost of a release is rounded up, a budget is rounded down. Floats appear where mu, epsilon and delta do: when a
+budget is turned into a cost, and when a cost is reported. Each is rounded to the side that never promises too much.
 """
 
 import math
@@ -19,7 +19,7 @@ from scipy.special import erfcx, ndtr, ndtri
 
 COST_BITS = 64
 
-_ULP = 2.0**-53
+_UNIT_ROUNDOFF = 2.0**-53  # the largest relative error of one rounding
 _LARGEST = 1e9
 _SMALLEST = 2.0**-1000  # below this, floats lose digits
 _PART_DELTA = 1e-15
@@ -69,7 +69,7 @@ def delta(mu: float, epsilon: float) -> float:
     common = difference * (4 + near * near + abs(near) * (ratio + mu))
     ratios = density * (near_mills + far_mills)
     slopes = density * (2 - near * near_mills - far * far_mills) * (ratio + mu)
-    error = 8 * _ULP * (common + ratios + slopes)
+    error = 8 * _UNIT_ROUNDOFF * (common + ratios + slopes)
     return min(1.0, max(difference + error, _SMALLEST))
 
 
@@ -193,7 +193,7 @@ def boundary(holds_above: Callable[[float], bool]) -> tuple[float, float]:
     low = high / 2
     while low > _SMALLEST and holds_above(low):
         low, high = low / 2, low
-    while high - low > 4 * _ULP * high:
+    while high - low > 4 * _UNIT_ROUNDOFF * high:
         middle = (low + high) / 2
         low, high = (low, middle) if holds_above(middle) else (middle, high)
     return low, high
@@ -201,7 +201,7 @@ def boundary(holds_above: Callable[[float], bool]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Budget:
-    """What one training may spend. Methods split it among their releases.
+    """What one run may spend. Methods split it among their releases.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""What users contribute, as integers, clipped to the sensitivity user by user.
+"""What users contribute, made integers and clipped to the sensitivity user by user.
 
 A `Contribution` holds, for a block of users, coefficients c_ij on the items that each user touches and a vector x_i per
 user. What user i adds to the published table is the outer product of (c_ij)_j and x_i, whose squared norm
 factorises: |x_i|^2 * sum_j c_ij^2. `quantize_and_clip` makes sure, in integers, that this number is at most the square
 of the sensitivity. Nothing here trusts the caller's arithmetic. Two duties stay with the private zone: each user is one
-row, and a row depends on that user's data alone.
+row, and a row depends on no other user.
 """
 
 import math
@@ -85,7 +85,7 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """What a block of users contributes, in real numbers, before it is quantized and clipped.
+    """What a block of users adds to the sums of a query, in real numbers, before it is quantized and clipped.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Query:
     dimension
         Length of the users' vectors; 1 for scalars.
     coefficient_norm
-        Typical size of sqrt(sum_j c_ij^2). It affects the grid alone: it splits the digits between coefficients and
+        Typical size of sqrt(sum_j c_ij^2). It only affects the grid: it splits the digits between coefficients and
         vectors.
     weights
         For vectors: how much each coordinate counts in the norm, as integers. A coordinate of weight w gets noise of
@@ -330,7 +330,7 @@ def _clip_users(indptr, coefficients, vectors, weights, symmetric, sensitivity):
 def _scale_down(row, vector, weights, symmetric, sensitivity, allowed):  # type: ignore[no-untyped-def]
     """Multiply a row by one factor, toward zero, until its squared norm is at most `allowed`.
 
-    Floats give a first guess of the factor alone: the loop ends on the integer check, or with a row of zeros.
+    Floats only give a first guess of the factor: the loop ends on the integer check, or with a row of zeros.
     """
     original = row.astype(np.int64)
     size = np.sqrt(np.sum(weights * vector.astype(np.float64) ** 2)) ** (2 if symmetric else 1)

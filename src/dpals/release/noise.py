@@ -23,7 +23,7 @@ from dpals.kernels.inverse_normal import INVERSE_NORMAL_ERROR, upper_quantile
 
 _CHUNK_WORDS = 1 << 16
 _forks = 0
-_digits = threading.local()  # mpmath's precision belongs to a context, so each thread has its own
+_per_thread = threading.local()  # mpmath's precision belongs to a context, so each thread has its own
 
 
 def _count_fork() -> None:
@@ -34,11 +34,11 @@ def _count_fork() -> None:
 os.register_at_fork(after_in_child=_count_fork)
 
 
-def own_digits() -> Any:
+def mpmath_context() -> Any:
     """The mpmath context of this thread."""
-    if not hasattr(_digits, "context"):
-        _digits.context = mpmath.MPContext()
-    return _digits.context
+    if not hasattr(_per_thread, "context"):
+        _per_thread.context = mpmath.MPContext()
+    return _per_thread.context
 
 
 class WordSource(Protocol):
@@ -48,7 +48,7 @@ class WordSource(Protocol):
 
 
 class NoiseStream:
-    """Words from AES-256 in counter mode, under a key that the operating system gave for this stream alone.
+    """Words from AES-256 in counter mode, under a key that the operating system gave for this stream only.
 
     Formal guarantee (docs/privacy.md, step 3): no word is given out twice. A new stream has a new 256-bit key. Within a
     stream, the counter only moves forward. A stream cannot be copied or pickled. After a fork, the child's copy refuses
@@ -93,12 +93,14 @@ def rounded_gaussian(
     `INVERSE_NORMAL_ERROR`. On integers, x + round(Z) = round(x + Z): adding such noise to an exact sum is
     post-processing of the ideal Gaussian mechanism.
 
-    =========================  ===============================================================
-    large weights              sigma below 1, mostly zeros, still exact
-    sigma above 2^34           exact, but slower: more draws need more digits
-    sigma not in [1, 2^40]     ValueError
-    error = infinity           every draw is decided with more digits (for tests)
-    =========================  ===============================================================
+    Here sigma is the standard deviation of a column, sqrt(variance / w_k).
+
+    ============================  ============================================================
+    variance not in [1, 2^80]     ValueError
+    weight above the variance     sigma below 1: mostly zeros, still exact
+    sigma above 2^34              exact, but slower: more draws need more digits
+    error = infinity              every draw is decided with more digits (for tests)
+    ============================  ============================================================
     """
     if not 1 <= variance <= 2**80:
         raise ValueError(f"the noise variance must lie between 1 and 2^80, got {variance}")
@@ -122,16 +124,16 @@ class _LazyProbability:
 
     def __init__(self, word: int, source: WordSource) -> None:
         self.bits, self.known, self.source = word & (2**63 - 1), 64, source
-        self.digits = own_digits()
+        self.mp = mpmath_context()
 
     def is_beyond(self, magnitude: int, variance: int, weight: int) -> bool:
         """Whether sigma * |z| exceeds magnitude + 1/2, that is, the probability is below the tail there."""
-        digits = self.digits
+        mp = self.mp
         while True:
-            digits.prec = self.known + 64
-            boundary = digits.sqrt(digits.mpf(weight) / (8 * variance)) * (2 * magnitude + 1)
-            tail = digits.ldexp(digits.erfc(boundary), self.known - 1)  # in units of the last known bit
-            slack = digits.ldexp(tail, -self.known - 32)
+            mp.prec = self.known + 64
+            boundary = mp.sqrt(mp.mpf(weight) / (8 * variance)) * (2 * magnitude + 1)
+            tail = mp.ldexp(mp.erfc(boundary), self.known - 1)  # in units of the last known bit
+            slack = mp.ldexp(tail, -self.known - 32)
             if self.bits + 1 <= tail - slack:
                 return True
             if self.bits >= tail + slack:

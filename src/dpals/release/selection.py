@@ -33,7 +33,7 @@ from typing import Any, TypeVar
 
 from dpals.release import accounting
 from dpals.release.accounting import boundary
-from dpals.release.noise import InsecureSeededStream, NoiseStream, WordSource, own_digits
+from dpals.release.noise import InsecureSeededStream, NoiseStream, WordSource, mpmath_context
 
 Result = TypeVar("Result")
 
@@ -76,7 +76,7 @@ class TruncatedNegativeBinomial:
         weight = 1 / log if self.eta == 0 else self.eta / -math.expm1(-self.eta * log)
         return weight * (1 - self.gamma) / self.gamma * (1 + _MARGIN)
 
-    def growth(self, mu: float) -> float:
+    def log_likelihood_shift(self, mu: float) -> float:
         """e_K: the most that the other tries can shift the log-likelihood of the best one."""
         stay, stop = 1 - self.gamma, self.gamma * (1 - _MARGIN)
         return (1 + self.eta) * boundary(lambda e: stay * accounting.delta(mu, e) <= stop * math.expm1(e))[1]
@@ -91,10 +91,10 @@ class TruncatedNegativeBinomial:
             + math.log(self.mean) / (order - 1)
         )
 
-    def probabilities(self, digits: Any) -> Iterator[tuple[int, Any]]:
+    def probabilities(self, mp: Any) -> Iterator[tuple[int, Any]]:
         """k and P(K = k) in the precision of an mpmath context."""
-        stay, log, eta = 1 - digits.mpf(self.gamma), -digits.log(self.gamma), digits.mpf(self.eta)
-        chance = stay / log if eta == 0 else stay * eta / digits.expm1(eta * log)
+        stay, log, eta = 1 - mp.mpf(self.gamma), -mp.log(self.gamma), mp.mpf(self.eta)
+        chance = stay / log if eta == 0 else stay * eta / mp.expm1(eta * log)
         for k in count(1):
             yield k, chance
             chance *= stay * (k + eta) / (k + 1)
@@ -110,7 +110,7 @@ class Poisson:
         if not 1 <= self.mean < 1e9:
             raise ValueError(f"the mean must be at least 1 and below 1e9, got {self.mean}")
 
-    def growth(self, mu: float) -> float:
+    def log_likelihood_shift(self, mu: float) -> float:
         """e_K, as for the other distribution."""
         return self.mean * accounting.delta(mu, 0.0)
 
@@ -119,32 +119,43 @@ class Poisson:
         near = math.log1p(1 / (order - 1)) * (1 - _MARGIN)
         return order * mu**2 / 2 + self.mean * accounting.delta(mu, near) + math.log(self.mean) / (order - 1)
 
-    def probabilities(self, digits: Any) -> Iterator[tuple[int, Any]]:
+    def probabilities(self, mp: Any) -> Iterator[tuple[int, Any]]:
         """k and P(K = k), as for the other distribution."""
-        chance = digits.exp(-digits.mpf(self.mean))
+        chance = mp.exp(-mp.mpf(self.mean))
         for k in count():
             yield k, chance
-            chance *= digits.mpf(self.mean) / (k + 1)
+            chance *= mp.mpf(self.mean) / (k + 1)
 
 
-Tries = TruncatedNegativeBinomial | Poisson
+TriesDistribution = TruncatedNegativeBinomial | Poisson
+"""The distribution of K, the number of tries."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What is public about a search: the distribution of the number of tries, its mean, and mu of one try."""
+    """What is public about a search.
+
+    Attributes
+    ----------
+    distribution
+        Name of the distribution of the number of tries, one of `DISTRIBUTIONS`.
+    tries
+        Mean of that distribution. The number of tries itself is secret.
+    mu
+        Of one try.
+    """
 
     distribution: str
     tries: float
     mu: float
 
 
-def tries_of(distribution: str, mean: float) -> Tries:
-    """The distribution with this name and this many tries on average.
+def tries_distribution(distribution: str, mean: float) -> TriesDistribution:
+    """The distribution of the number of tries with this name and this mean.
 
     Examples
     --------
-    >>> tries_of("geometric", 10.0).mean >= 10.0
+    >>> tries_distribution("geometric", 10.0).mean >= 10.0
     True
     """
     if distribution == "poisson":
@@ -152,13 +163,13 @@ def tries_of(distribution: str, mean: float) -> Tries:
     return TruncatedNegativeBinomial.of_mean({"geometric": 1.0, "logarithmic": 0.0}[distribution], mean)
 
 
-def epsilon(mu: float, delta: float, tries: Tries) -> float:
-    """An epsilon for which the best of `tries`, each mu-Gaussian-DP, is (epsilon, delta)-DP.
+def epsilon(mu: float, delta: float, tries: TriesDistribution) -> float:
+    """An epsilon for which the best of K tries, each mu-Gaussian-DP, is (epsilon, delta)-DP; `tries` is how K is drawn.
 
     Formal guarantee (docs/privacy.md, step 12): never below the smaller of the two bounds above; the relative excess is
     below 1e-6. Both bounds hold if tries are independent given the data, K is independent of them, and nothing else is
     published: neither K nor which candidates were drawn. The Renyi bound is converted by Canonne, Kamath & Steinke
-    (2020), proposition 12. It holds for every order, so a badly chosen order costs accuracy alone.
+    (2020), proposition 12. It holds for every order, so a badly chosen order only makes the result larger.
 
     =====================  ===================================================
     mu = 0                 0
@@ -167,7 +178,7 @@ def epsilon(mu: float, delta: float, tries: Tries) -> float:
 
     Examples
     --------
-    >>> round(epsilon(mu=0.1, delta=1e-5, tries=tries_of("geometric", 10.0)), 4)
+    >>> round(epsilon(mu=0.1, delta=1e-5, tries=tries_distribution("geometric", 10.0)), 4)
     0.5771
     >>> round(accounting.epsilon(mu=0.1, delta=1e-5), 4)  # a single try
     0.3407
@@ -175,26 +186,26 @@ def epsilon(mu: float, delta: float, tries: Tries) -> float:
     single = accounting.epsilon(mu, delta)  # refuses invalid parameters
     if mu == 0 or mu > _LARGEST_MU:
         return single
-    by_profile = accounting.epsilon(mu, delta / tries.mean) + tries.growth(mu)
+    by_profile = accounting.epsilon(mu, delta / tries.mean) + tries.log_likelihood_shift(mu)
     return min(by_profile, _by_renyi(mu, delta, tries)) * (1 + _MARGIN)
 
 
 @cache  # because it takes a tenth of a second
-def mu(epsilon: float, delta: float, tries: Tries) -> float:
-    """Largest mu of one try for which the best of `tries` is (epsilon, delta)-DP.
+def mu(epsilon: float, delta: float, tries: TriesDistribution) -> float:
+    """Largest mu of one try for which the best of K tries is (epsilon, delta)-DP; `tries` is how K is drawn.
 
     Formal guarantee (docs/privacy.md, step 12): `epsilon` of the result is at most the one given.
 
     Examples
     --------
-    >>> round(mu(epsilon=1.0, delta=1e-5, tries=tries_of("geometric", 10.0)), 4)
+    >>> round(mu(epsilon=1.0, delta=1e-5, tries=tries_distribution("geometric", 10.0)), 4)
     0.1689
     """
     accounting.Budget(epsilon, delta)  # refuses invalid parameters
     return boundary(lambda value: _epsilon(value, delta, tries) > epsilon)[0]
 
 
-def three_epsilon(epsilon: float, delta: float, gamma: float) -> tuple[float, float]:
+def liu_talwar_bound(epsilon: float, delta: float, gamma: float) -> tuple[float, float]:
     """What the best of a geometric number of tries, 1 / gamma on average, guarantees if each is (epsilon, delta)-DP.
 
     Formal guarantee (docs/privacy.md, step 12): the theorem above with delta_mu(e) <= delta for e >= epsilon. For
@@ -209,21 +220,21 @@ def three_epsilon(epsilon: float, delta: float, gamma: float) -> tuple[float, fl
 
     Examples
     --------
-    >>> three_epsilon(0.5, 0.0, gamma=0.1)
+    >>> liu_talwar_bound(0.5, 0.0, gamma=0.1)
     (1.5, 0.0)
     """
     return epsilon + 2 * max(epsilon, math.log1p((1 - gamma) / gamma * delta)), delta / gamma
 
 
 def best_of(
-    tries: Tries,
+    tries: TriesDistribution,
     n_candidates: int,
     attempt: Callable[[int, int | None], tuple[float, Result]],
     insecure_seed: int | None = None,
 ) -> Result | None:
     """Call ``attempt(candidate, seed)`` a secret number of times and keep the result with the best score.
 
-    Formal guarantee (docs/privacy.md, step 12): the number of calls has exactly the distribution of `tries`, and the
+    Formal guarantee (docs/privacy.md, step 12): the number of calls has exactly the distribution `tries`, and the
     candidate of each call is uniform. Both come from a cryptographic generator under a key of their own and never leave
     this function. Candidates must not be known beforehand, from a public seed for instance: tries would then not be
     identically distributed, and the position of the best among them would reveal how many there were. Of equal scores
@@ -254,7 +265,7 @@ def best_of(
 _epsilon = epsilon  # the name without a shadow, for functions that have an argument called epsilon
 
 
-def _by_renyi(mu: float, delta: float, tries: Tries) -> float:
+def _by_renyi(mu: float, delta: float, tries: TriesDistribution) -> float:
     """The smallest epsilon that the Renyi bound gives at any order, rounded up."""
     from scipy.optimize import minimize_scalar
 
@@ -268,20 +279,20 @@ def _by_renyi(mu: float, delta: float, tries: Tries) -> float:
     return max(0.0, float(minimize_scalar(at, bounds=(guess - 5, guess + 5), method="bounded").fun))
 
 
-def _number(tries: Tries, source: WordSource) -> int:
+def _number(tries: TriesDistribution, source: WordSource) -> int:
     """The k for which a uniform number lies between P(K < k) and P(K <= k), exactly.
 
     Bits of the uniform number are drawn until it is certain on which side of each sum it lies. The error of a sum of k
     terms is below 10 k + 100 units in the last place of mpmath, 64 bits below the last known bit: `slack` is enough for
     2^28 terms.
     """
-    digits, slack = own_digits(), 2.0**-32
+    mp, slack = mpmath_context(), 2.0**-32
     bits, known = int(source.words(1)[0]), 64
     while True:
-        digits.prec = known + 64
-        total = digits.mpf(0)  # in units of the last known bit
-        for k, chance in tries.probabilities(digits):
-            total += digits.ldexp(chance, known)
+        mp.prec = known + 64
+        total = mp.mpf(0)  # in units of the last known bit
+        for k, chance in tries.probabilities(mp):
+            total += mp.ldexp(chance, known)
             if bits + 1 <= total - slack:
                 return k
             if bits < total + slack:

@@ -33,8 +33,8 @@ class Statement:
     is_private
         False if the noise was seeded.
     dataset, dataset_mu
-        The name of the data in the ledger, and mu of all trainings on it; None for a ledger in memory, which does not
-        know of other runs.
+        The name of the data in the ledger, and mu of all training runs on it; None for a ledger in memory, which does
+        not know of other runs.
     dataset_epsilon, dataset_delta
         What was spent on the data in all, with searches; None for a ledger in memory.
     dataset_searches
@@ -46,8 +46,8 @@ class Statement:
     dataset_partial
         Whether an earlier version of dpals wrote some of the ledger: the true total may then be larger.
     selection
-        For a search: how the best of a secret number of tries was chosen. The guarantee is then epsilon and delta
-        alone, not Gaussian differential privacy.
+        For a search: how the best of a secret number of tries was chosen. The guarantee is then only
+        epsilon and delta, not Gaussian differential privacy.
     """
 
     epsilon: float
@@ -69,7 +69,7 @@ class Statement:
     def __post_init__(self) -> None:
         for what, holds in _conditions(self):
             if not holds:
-                raise InputError(f"this is no privacy statement: {what}")
+                raise InputError(f"this is not a privacy statement: {what}")
 
     @classmethod
     def of(cls, mechanism: Mechanism, assumptions: tuple[str, ...]) -> "Statement":
@@ -156,7 +156,7 @@ class Statement:
         except (KeyError, TypeError, ValueError, RecursionError) as problem:
             if isinstance(problem, InputError):
                 raise
-            raise InputError(f"this is no privacy statement: {type(problem).__name__}: {problem}") from problem
+            raise InputError(f"this is not a privacy statement: {type(problem).__name__}: {problem}") from problem
 
     def to_html(self) -> str:
         """The statement as a small page of its own."""

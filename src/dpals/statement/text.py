@@ -59,8 +59,8 @@ GLOSSARY = {
     "given.",
     "Ledger": "A file that records what was spent on which data set, before the noise is drawn.",
     "Head": "The hash of the ledger's last entry. A ledger in which it does not occur was rolled back or rewritten.",
-    "Run": "One training, from its first release to its end.",
-    "Search": "A choice of hyper-parameters as the best of a secret number of tries, each of which is a training.",
+    "Run": "One training run, from its first release to its end.",
+    "Search": "A choice of hyper-parameters as the best of a secret number of tries, each of which trains a model.",
 }
 """What the terms of a statement mean, for a page that is filed without the documentation."""
 
@@ -85,9 +85,11 @@ def together(statement: "Statement") -> str:
     if statement.ledger_head is None or statement.dataset_mu is None:
         return "unknown"
     epsilon, delta = statement.dataset_epsilon, statement.dataset_delta
-    if epsilon is None or delta is None:  # an earlier version wrote mu alone
+    if epsilon is None or delta is None:  # an earlier version wrote only mu
         epsilon, delta = smallest_epsilon(statement.dataset_mu, statement.delta), statement.delta
-    return amounts.together(epsilon, delta, statement.dataset_mu, statement.dataset_searches, statement.dataset_partial)
+    return amounts.total_spent(
+        epsilon, delta, statement.dataset_mu, statement.dataset_searches, statement.dataset_partial
+    )
 
 
 def sections(statement: "Statement") -> list[tuple[str, list[str]]]:

@@ -52,7 +52,7 @@ class TestMethod:
 
     def test_can_be_trained_with_the_command(self, name):
         """But for a search, which needs a grid."""
-        commands = command.METHODS if METHODS[name].private else command.NOT_PRIVATE
+        commands = command.PRIVATE_CHOICES if METHODS[name].private else command.NOT_PRIVATE_CHOICES
         assert (name in commands.values()) == (name != "PrivateSearch")
         if name != "PrivateSearch":
             assert commands[METHODS[name].command] == name

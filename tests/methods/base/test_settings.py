@@ -191,10 +191,10 @@ def test_a_model_that_does_not_say_is_refused():
 
 @pytest.mark.parametrize("name", ["NextYearsMethod", "Ledger", "load", "simulate", "__version__", "", None, ["DPALS"]])
 def test_what_is_no_method_is_refused(name):
-    with pytest.raises(dpals.InputError, match="no method of this version of dpals"):
+    with pytest.raises(dpals.InputError, match="not a method of this version of dpals"):
         estimator_from({"method": name})
     inner = {**settings_of(search())["estimator"], "method": "Ledger"}
-    with pytest.raises(dpals.InputError, match="no method of this version of dpals"):
+    with pytest.raises(dpals.InputError, match="not a method of this version of dpals"):
         estimator_from({**settings_of(search()), "estimator": inner})
 
 

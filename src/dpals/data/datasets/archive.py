@@ -81,5 +81,5 @@ def read(archive: Archive, file: Path) -> "Ratings":
             )
     except zipfile.BadZipFile as error:
         raise InputError(
-            f"{file}: the archive is damaged or cut short ({error}). Delete it and get it again"
+            f"{file}: the archive is damaged or cut short ({error}). Delete it and download it again"
         ) from error

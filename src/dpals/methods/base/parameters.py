@@ -114,7 +114,7 @@ def parameter(
 
 
 def attribute(text: str = "", *, init: Literal[False] = False) -> Any:  # noqa: ARG001, for type checkers
-    """Declare what `fit` sets, in the body of the class of a method. It is no argument, and not there before `fit`.
+    """Declare what `fit` sets, in the body of the class of a method. It is not an argument, and not there before `fit`.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def estimator_from(settings: Mapping[str, Any] | None) -> "Estimator":
     name = settings.get("method")
     method = _method_named(name)
     if method is None or not isinstance(name, str):
-        raise InputError(f"{name!r} is no method of this version of dpals")
+        raise InputError(f"{name!r} is not a method of this version of dpals")
     arguments = _current(name, {argument: value for argument, value in settings.items() if argument != "method"})
     for argument, value in arguments.items():
         if argument not in method._parameter_names():

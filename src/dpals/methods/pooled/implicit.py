@@ -73,7 +73,7 @@ def fit_implicit(
 def _before_training(
     ratings: Population, settings: Settings, mechanism: Mechanism
 ) -> tuple[Activity, Training, int, Costs]:
-    """Activity of the users, what is known of the items, the rank, and what the releases of the training may cost."""
+    """Activity of the users, what is known of the items, the rank, and what the releases of the run may cost."""
     shares = replace(settings.shares, biases=0.0)  # offsets come from popularity
     activity_cost, *weight_costs, rest = mechanism.budget.split(*shares.before_training())
     training = release_item_statistics(ratings, settings.weight_exponent, mechanism, weight_costs)

@@ -108,7 +108,7 @@ def fit_ratings(
 def _before_training(
     ratings: Population, settings: Settings, mechanism: Mechanism
 ) -> tuple[float, Training, int, Costs]:
-    """The global mean, what is known of the items, the rank, and what the releases of the training may cost."""
+    """The global mean, what is known of the items, the rank, and what the releases of the run may cost."""
     mean_cost, *weight_costs, rest = mechanism.budget.split(*settings.shares.before_training())
     mean = release_mean(mechanism, ratings, mean_cost)
     training = release_item_statistics(ratings, settings.weight_exponent, mechanism, weight_costs)

@@ -61,7 +61,7 @@ class ItemStatistics:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What the releases of one training share: the users, how their ratings weigh, the items, and the mechanism."""
+    """What the releases of one run share: the users, how their ratings weigh, the items, and the mechanism."""
 
     users: Population
     weights: RatingWeights

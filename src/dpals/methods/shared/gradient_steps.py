@@ -28,7 +28,7 @@ class GradientMethod(PrivateEstimator):
         "Largest norm of a user's gradient of half the squared error.", POSITIVE, default=5.0
     )
     average: float = parameter(
-        "Share of the steps, the last ones, over which the model is averaged; 0 for the last one alone.",
+        "Share of the steps, the last ones, over which the model is averaged; 0 for only the last one.",
         FRACTION,
         default=0.0,
     )

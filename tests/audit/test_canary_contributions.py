@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpals.audit.canaries import canaries_for
+from dpals.audit.canary_contributions import canaries_for
 from dpals.release import accounting
 from dpals.release.contribution import Contribution, Grid, Pattern, Query, quantize_and_clip
 from dpals.release.mechanism import Mechanism

@@ -1,4 +1,4 @@
-"""Canaries: users built to reach the bound of a release, who share no published number with each other.
+"""What canaries contribute: users who reach the bound of a release and share no published number with each other.
 
 Bound, noise and cost of a release do not depend on how many items it has. So one release over many items stands for
 many releases: canary number i has items of its own and, for long vectors, a *lane* of coordinates of its own. What is
