@@ -8,8 +8,8 @@ import dpals
 
 SOURCE = Path(dpals.__file__).parent
 TESTS = Path(__file__).parent
-WITHOUT_TESTS_OF_THEIR_OWN = ("__init__.py", "__main__.py", "errors.py", "experiments/")
-"""Tested by way of others: the command, every error, and `test_experiments` for all experiments at once."""
+WITHOUT_TESTS_OF_THEIR_OWN = ("__init__.py", "__main__.py", "errors.py", "version.py", "experiments/")
+"""Tested by way of others: the command, every error, the version; all experiments at once in `test_experiments`."""
 
 
 def test_every_public_name_exists():

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpals.methods.base.registry import METHODS
+from dpals.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from dpals import testing as testing
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from dpals.data import simulate as simulate
     from dpals.data.ratings import Ratings as Ratings
     from dpals.data.read import read_ratings as read_ratings
+    from dpals.engines import spark as spark
     from dpals.errors import InputError as InputError
     from dpals.ledger.hash_chain import LedgerDamaged as LedgerDamaged
     from dpals.ledger.ledger import Ledger as Ledger
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from dpals.release.accounting import PrivacyBudgetExceeded as PrivacyBudgetExceeded
     from dpals.statement.record import Statement as Statement
 
-__version__ = "0.1.0"
-
 _HOMES = {
     **{method.name: method.module for method in METHODS},
     "Budget": "dpals.release.accounting",
@@ -61,6 +61,7 @@ _HOMES = {
     "load": "dpals.model.factor_model",
     "read_ratings": "dpals.data.read",
     "simulate": "dpals.data.simulate",
+    "spark": "dpals.engines.spark",
     "testing": "dpals.testing",
 }
 

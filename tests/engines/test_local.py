@@ -2,6 +2,7 @@ import numpy as np
 
 import dpals
 from dpals.engines.local import LocalEngine
+from dpals.kernels.target import target
 from dpals.private.means import weight_contribution
 from dpals.release.contribution import Grid, Query
 from dpals.release.passes import Pass, Receipt
@@ -27,7 +28,7 @@ def test_one_block_is_open_at_a_time():
     work = Pass(logged, None, (query,), (Grid.of(query, 10),))
     tables, receipts = LocalEngine().run(work, [Part(1), Part(2)])
     assert log == ["open 1", "use 1", "open 2", "use 2"]
-    assert receipts == [Receipt("part 1", 1), Receipt("part 2", 1)]
+    assert receipts == [Receipt("part 1", 1, target()), Receipt("part 2", 1, target())]
     assert np.array_equal(tables[0], [[2 * 2**10]])
 
 

@@ -1,7 +1,7 @@
 """One pass over blocks of users: the same bits for any blocks, each of which counts exactly once."""
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 
 import dpals
 from dpals.engines.local import LocalEngine
+from dpals.kernels.target import target
 from dpals.ledger.ledger import Ledger
 from dpals.private.means import mean_contribution, weight_contribution
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded
@@ -108,10 +109,20 @@ class Dishonest:
         lambda receipts: receipts[1:],
         lambda receipts: [*receipts, receipts[0]],
         lambda receipts: [receipts[1], *receipts[1:]],
-        lambda receipts: [Receipt("forged", 20), *receipts[1:]],
+        lambda receipts: [Receipt("forged", 20, target()), *receipts[1:]],
         lambda receipts: [receipts[0]._replace(n_users=2**33), *receipts[1:]],
+        lambda receipts: [receipts[0]._replace(target=replace(target(), numba="0.1")), *receipts[1:]],
+        lambda receipts: [r._replace(target=replace(target(), family="arm64, little endian")) for r in receipts],
     ],
-    ids=["missing", "twice", "in place of another", "unknown", "too many users"],
+    ids=[
+        "missing",
+        "twice",
+        "in place of another",
+        "unknown",
+        "too many users",
+        "another version",
+        "all from another processor",
+    ],
 )
 def test_a_pass_over_other_blocks_is_refused_and_nothing_is_spent(ratings, change):
     ledger = Ledger()
@@ -163,7 +174,7 @@ def test_a_pass_can_be_sent_to_another_process(ratings):
     work = Pass(weight_and_mean, None, (COUNT, MEAN), (Grid.of(COUNT, 20), Grid.of(MEAN, 20)))
     sent = pickle.loads(pickle.dumps(work))
     here, there = LocalEngine().run(work, ratings.blocks), LocalEngine().run(sent, ratings.blocks)
-    assert here[1] == there[1] == [Receipt("memory", N_USERS)]
+    assert here[1] == there[1] == [Receipt("memory", N_USERS, target())]
     for table, same in zip(here[0], there[0], strict=True):
         assert table.any()
         assert np.array_equal(table, same)

@@ -62,6 +62,10 @@ class RatingArrays:
             if array is not None:
                 array.setflags(write=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process: not what functions keep, which may be large, and of this process alone."""
+        return {**vars(self), "memory": {}}
+
     @property
     def n_users(self) -> int:
         """Number of users."""

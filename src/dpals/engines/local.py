@@ -1,10 +1,12 @@
 """The engine of one machine: block after block, each with all threads."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dpals.release.passes import Block, Pass, Receipt, Table
 
 
+@dataclass(frozen=True)
 class LocalEngine:
     """Opens one block at a time, so that memory holds one block and the tables, however many users there are."""
 

@@ -14,8 +14,8 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from dpals import __version__
 from dpals.errors import InputError
+from dpals.version import __version__
 
 _MUST_AGREE = ("family", "dpals", "numpy", "numba", "llvmlite")
 

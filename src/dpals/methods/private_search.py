@@ -62,8 +62,8 @@ class PrivateSearch(PrivateEstimator, Grid):
     what makes the choice cheap. Neither this object nor the statement tells, and nothing of other tries is kept. Anyone
     who can see how long training takes can guess it, as the statement says.
 
-    `fit` takes no callbacks, and of the options only threads: the others would tell how many tries there were. The
-    ledger has one entry, for the search as a whole, from before it begins. Nothing of it is given back.
+    `fit` takes no callbacks, and of the options only threads and engine: the others would tell how many tries there
+    were. The ledger has one entry, for the search as a whole, from before it begins. Nothing of it is given back.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class PrivateSearch(PrivateEstimator, Grid):
         known = PartOfPopulation(ratings, known_part, split)
 
         def attempt(number: int, seed: int | None) -> tuple[float, Try]:
-            mechanism = self.mechanism_class(training, insecure_seed=seed, quiet=True)
+            mechanism = self.mechanism_class(training, insecure_seed=seed, quiet=True, engine=request.options.engine)
             model = self._with(candidates[number])._fit(known, mechanism)
             judge = self.mechanism_class(scoring, insecure_seed=None if seed is None else seed + 1, quiet=True)
             query = Query("score on ratings held back", 1, LARGEST_GAIN)

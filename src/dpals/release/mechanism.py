@@ -178,6 +178,7 @@ class Mechanism:
         in a forked child             RuntimeError: the child needs a mechanism of its own
         parts share a user            ValueError; nothing is spent
         a block missing, or twice     PassRefused; nothing is spent
+        blocks from other versions    PassRefused; nothing is spent
         no blocks, no users           noise around zero, and paid for: absence is private too
         sensitivity of zero           noise of one step around zero, free
         released before (store)       the same numbers, free; if that holds for all, there is no pass
@@ -246,7 +247,8 @@ class Mechanism:
 
     def exact_sums(self, work: Pass, population: Population) -> list[Table]:
         """What users add up to, before noise: never published. Audits override it to record it."""
-        tables, receipts = self.engine.run(work, population.blocks)
+        engine = LocalEngine() if isinstance(population, _Given) else self.engine
+        tables, receipts = engine.run(work, population.blocks)
         check_receipts(receipts, population.blocks)
         return tables
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.errors import InputError
+from dpals.kernels.target import Target, check_same, target
 from dpals.release.contribution import Contribution, Grid, Query, quantize_and_clip
 from dpals.release.sums import MAX_USERS, add_exactly, empty_sums
 
@@ -43,14 +45,15 @@ class Population(Protocol):
 
 
 class Receipt(NamedTuple):
-    """That a block took part in a pass, and with how many users."""
+    """That a block took part in a pass, with how many users, and what kind of machine computed their rows."""
 
     block: str
     n_users: int
+    target: Target
 
 
 class PassRefused(RuntimeError):  # noqa: N818
-    """The blocks that took part in a pass are not those of the population, each once. Nothing was spent."""
+    """The blocks that took part in a pass are not those of the population, each once, alike. Nothing was spent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +93,7 @@ class Pass:
             for contribution in [part] if isinstance(part, Contribution) else part:
                 _check_new_users(contribution, seen)
                 add_exactly(table, quantize_and_clip(contribution, query, grid), query)
-        return Receipt(block.name, users.n_users)
+        return Receipt(block.name, users.n_users, target())
 
 
 class Engine(Protocol):
@@ -102,7 +105,10 @@ class Engine(Protocol):
 
 
 def check_receipts(receipts: Sequence[Receipt], blocks: Sequence[Block]) -> None:
-    """Raise unless every block took part exactly once (docs/privacy.md, step 1), and not too many users did."""
+    """Raise unless every block took part exactly once, and all can be added up (docs/privacy.md, step 1).
+
+    They cannot if there are too many users, or if machines unlike this one computed their rows (step 11).
+    """
     expected, seen = sorted(block.name for block in blocks), sorted(receipt.block for receipt in receipts)
     if expected != seen or len(set(expected)) != len(expected):
         raise PassRefused(
@@ -111,6 +117,10 @@ def check_receipts(receipts: Sequence[Receipt], blocks: Sequence[Block]) -> None
         )
     if sum(receipt.n_users for receipt in receipts) > MAX_USERS:
         raise PassRefused(f"one release can hold at most {MAX_USERS} users; nothing was spent or released")
+    try:
+        check_same({target(), *(receipt.target for receipt in receipts)})
+    except InputError as problem:
+        raise PassRefused(f"{problem}; nothing was spent or released") from problem
 
 
 def _check_new_users(contribution: Contribution, seen: list[tuple[int, int]]) -> None:

@@ -195,7 +195,7 @@ class PrivateEstimator(Estimator):
         dataset
             The name of the data in the ledger.
         options
-            Threads, progress, and a checkpoint from which an interrupted training resumes.
+            Threads, progress, an engine, and a checkpoint from which an interrupted training resumes.
         callbacks
             Called after each step with a `Step`.
         """
@@ -209,7 +209,7 @@ class PrivateEstimator(Estimator):
         note_users(ledger, dataset, ratings)
         with self._kept(request.options, ratings, dataset) as checkpoint:
             recorded = budget, ledger or Ledger(), dataset, self.insecure_seed, checkpoint
-            mechanism = self.mechanism_class(*recorded, adaptive=self.adaptive_costs)
+            mechanism = self.mechanism_class(*recorded, adaptive=self.adaptive_costs, engine=request.options.engine)
 
             def stated(model: FactorModel) -> FactorModel:
                 return model.with_privacy(Statement.of(mechanism, tuple(ratings.public_facts())))

@@ -4,12 +4,14 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from dpals.engines.local import LocalEngine
 from dpals.errors import InputError
 from dpals.kernels.threads import limited_threads
 from dpals.ledger.ledger import Ledger
 from dpals.model.factor_model import FactorModel
+from dpals.release.passes import Engine
 from dpals.system.progress import progress_bar
 
 logger = logging.getLogger(__name__)
@@ -29,6 +31,9 @@ class Options:
     checkpoint
         A folder in which released statistics are kept until the model is saved. If training is interrupted, the same
         call resumes it: what was released before is not released or paid for again.
+    engine
+        What runs over the blocks of users: this machine by default, or a cluster (`dpals.spark.Engine`). Every engine
+        gives the same bits.
 
     Examples
     --------
@@ -41,10 +46,13 @@ class Options:
     threads: int | None = None
     progress: bool = False
     checkpoint: str | os.PathLike[str] | None = None
+    engine: Engine = field(default_factory=LocalEngine)
 
     def __post_init__(self) -> None:
         if self.threads is not None and (type(self.threads) is not int or self.threads < 1):
             raise InputError(f"threads must be a whole number from 1 on, not {self.threads!r}")
+        if not callable(getattr(self.engine, "run", None)):
+            raise InputError(f"engine must have a method run, like dpals.spark.Engine(session), not be {self.engine!r}")
 
 
 @dataclass(frozen=True)

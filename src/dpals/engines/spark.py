@@ -1,0 +1,237 @@
+"""Spark: users in blocks on a cluster, with the same bits as on one machine. It needs ``pip install 'dpals[spark]'``.
+
+*Who sees what.* Executors see the ratings of the blocks that they open, and sums over the users of some blocks. The
+driver sees exact sums over all users, before noise: it is the curator, and it alone holds the noise, its key and the
+ledger. Sums travel between executors, which may write them to local disks: `session` says how to encrypt both.
+
+*Why every block counts once, whatever Spark repeats.* A task adds up the blocks of its share and cuts the sums into
+shards. With each shard go the receipts of exactly these blocks, in the same row. Tasks of the next stage add shards,
+and keep the receipts of all of them. So every sum that reaches the driver says what is in it. The driver compares the
+shards with each other, and the mechanism compares the receipts with the population. A task that is run again gives the
+same rows, and Spark uses one of them.
+"""
+
+import json
+import os
+import re
+import shutil
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpals.data.population import MemoryBlock
+from dpals.errors import InputError
+from dpals.kernels.target import Target
+from dpals.kernels.threads import limited_threads
+from dpals.release.passes import Block, Pass, PassRefused, Receipt, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+_SHARD = 1 << 20
+"""Numbers in one row: 8 MB. A column of Arrow holds at most 2 GB, and rows of a batch are in memory together."""
+_PIECE = 1 << 23
+"""Numbers that the driver takes at once."""
+_ROW = "start long, numbers binary, receipts array<string>"
+_OWN_SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "4", "spark.sql.adaptive.enabled": "false"}
+
+
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """Runs passes on Spark: ``dpals.Options(engine=dpals.spark.Engine(session))``.
+
+    Every executor needs the same version of dpals, and must reach the block files under the same path.
+
+    Parameters
+    ----------
+    spark
+        A running session, for example from `dpals.spark.session`. Kernels use ``spark.task.cpus`` threads in each task.
+    tasks
+        How many tasks share the blocks of a pass, each of which holds one copy of the sums; as many as there are
+        cores by default.
+    """
+
+    spark: "SparkSession"
+    tasks: int | None = None
+    _own: "SparkSession" = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        with _clear_errors():
+            own = self.spark.newSession()  # the same executors, with settings that nobody else sees
+            for name, value in _OWN_SETTINGS.items():
+                own.conf.set(name, value)
+        object.__setattr__(self, "_own", own)
+
+    def run(self, work: Pass, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
+        """`work.add` on every block once, on executors; the sums come to the driver in one copy, piece by piece."""
+        if any(isinstance(block, MemoryBlock) for block in blocks):
+            raise InputError("these ratings are in the memory of one machine: dpals.write_blocks puts them on disk")
+        sums, tables = _tables(work)
+        if not blocks:
+            return tables, []
+        starts, receipts = [], set()
+        with _clear_errors():
+            context = self._own.sparkContext
+            slots = self.tasks or context.defaultParallelism
+            tasks, shards = min(len(blocks), slots), -(-len(sums) // _SHARD)
+            threads = int(self._own.conf.get("spark.task.cpus", "1") or 1)
+            sent = context.broadcast((work, [tuple(blocks[first::tasks]) for first in range(tasks)]))
+            try:
+                numbers = self._own.range(0, tasks, 1, tasks)
+                partial = numbers.mapInArrow(lambda batches: _partial_sums(batches, sent, threads), _ROW)
+                summed = partial.repartition(min(shards, slots), "start").mapInArrow(_added_up, _ROW)
+                if shards > 1:  # all are added up at once before the driver takes the first
+                    summed = summed.repartition(-(-len(sums) // _PIECE), "start")
+                for row in summed.toLocalIterator():
+                    part = np.frombuffer(row.numbers, np.int64)
+                    sums[row.start : row.start + len(part)] = part
+                    starts.append(row.start)
+                    receipts.add(tuple(row.receipts))
+            finally:
+                with suppress(Exception):  # the executors may be gone
+                    sent.destroy()
+        if sorted(starts) != list(range(0, len(sums), _SHARD)) or len(receipts) != 1:
+            raise PassRefused("parts of the sums are missing or cover other blocks; nothing was spent or released")
+        return tables, [receipt for text in receipts.pop() for receipt in _receipts(text)]
+
+
+def _tables(work: Pass) -> tuple[Table, list[Table]]:
+    """All numbers of a pass in one array, and the tables as parts of it."""
+    empty = work.empty()
+    ends = list(accumulate((table.size for table in empty), initial=0))
+    sums = np.zeros(ends[-1], np.int64)
+    return sums, [sums[a:b].reshape(table.shape) for (a, b), table in zip(pairwise(ends), empty, strict=True)]
+
+
+def _partial_sums(batches: Iterator["pa.RecordBatch"], sent: Any, threads: int) -> Iterator["pa.RecordBatch"]:
+    """On executors: the sums over the blocks of each share."""
+    work, shares = sent.value
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            sums, tables = _tables(work)
+            with limited_threads(threads):
+                receipts = [work.add(block, tables) for block in shares[number]]
+            names = [(receipt.block, receipt.n_users) for receipt in receipts]
+            text = json.dumps([asdict(receipts[0].target), names])
+            for start in range(0, len(sums), _SHARD):
+                yield _row(start, sums[start : start + _SHARD], [text])
+
+
+def _added_up(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+    """On executors: shards of several tasks added up, each with the receipts of what is in it."""
+    sums: dict[int, NDArray[np.int64]] = {}
+    receipts: dict[int, list[str]] = {}
+    names = "start", "numbers", "receipts"
+    for batch in batches:
+        for start, numbers, texts in zip(*map(batch.column, names), strict=True):
+            part, place = np.frombuffer(numbers.as_buffer(), np.int64), start.as_py()
+            if place in sums:
+                sums[place] += part
+            else:
+                sums[place] = part.copy()
+            receipts.setdefault(place, []).extend(texts.as_py())
+    for place, total in sums.items():
+        yield _row(place, total, sorted(receipts[place]))
+
+
+def _row(start: int, numbers: NDArray[np.int64], receipts: list[str]) -> "pa.RecordBatch":
+    import pyarrow as pa
+
+    names, types = ["start", "numbers", "receipts"], [pa.int64(), pa.binary(), pa.list_(pa.string())]
+    columns = [pa.array([value], kind) for value, kind in zip((start, numbers.tobytes(), receipts), types, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, names)
+
+
+def _receipts(text: str) -> list[Receipt]:
+    fields, names = json.loads(text)
+    return [Receipt(block, n_users, Target(**fields)) for block, n_users in names]
+
+
+def session(
+    master: str | None = None, *, settings: Mapping[str, str] | None = None, wait_seconds: float = 45
+) -> "SparkSession":
+    """A Spark session, or an `InputError` that says why there is none.
+
+    Parameters
+    ----------
+    master
+        Such as ``spark://host:7077`` or ``local[2]``; by default what ``spark-submit`` says, or this machine.
+    settings
+        Of Spark. Where others use the network or the machines, encrypt what executors exchange and write to local
+        disks: ``{"spark.authenticate": "true", "spark.network.crypto.enabled": "true",
+        "spark.io.encryption.enabled": "true"}``, and outside YARN and Kubernetes ``spark.authenticate.secret`` as well.
+    wait_seconds
+        How long the first executor may take to answer.
+    """
+    builder: SparkSession.Builder = _pyspark().sql.SparkSession.builder
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    java = os.path.join(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+    if not submitted and shutil.which(java) is None:
+        raise InputError(f"Spark needs Java 17 or later, and there is no {java}: apt-get install default-jre-headless")
+    _check_answers(master or "")
+    usual = {
+        "spark.app.name": "dpals",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.python.worker.reuse": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
+    if master or not submitted:
+        usual["spark.master"] = master or "local[*,4]"  # a task that fails is tried four times
+    with _clear_errors():
+        spark = builder.config(map={**usual, **(settings or {})}).getOrCreate()
+        waiting = ThreadPoolExecutor(1)
+        try:
+            waiting.submit(lambda: spark.range(1).count()).result(wait_seconds)
+        except TimeoutError:
+            spark.stop()
+            raise InputError(f"no executor of {master} did any work within {wait_seconds:g} seconds") from None
+        finally:
+            waiting.shutdown(wait=False)
+    return spark
+
+
+def _check_answers(master: str) -> None:
+    """Raise if nothing listens at the address of a standalone master: Spark would try for a long time."""
+    places = re.findall(r"([^,/:]+):(\d+)", master) if master.startswith("spark://") else []
+    for host, port in places:
+        with suppress(OSError), socket.create_connection((host, int(port)), timeout=10):
+            return
+    if places:
+        raise InputError(f"the Spark master {master} does not answer: is it running, and is this its address?")
+
+
+def _pyspark() -> Any:
+    try:
+        import pyspark.sql
+    except ModuleNotFoundError as problem:
+        raise InputError(f"Spark is not installed ({problem}): pip install 'dpals[spark]'") from None
+    return pyspark
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """Errors of Spark in one sentence that says what to do. Whatever was under way, it was before any noise."""
+    _pyspark()
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as problem:
+        text = str(problem)
+        if "No module named 'dpals'" in text:
+            raise InputError("the executors have no dpals: install the same version on each of them") from problem
+        lines = re.findall(r"^(?:dpals\.errors\.)?(\w[\w.]*(?:Error|Exception)\b.*)$", text, re.MULTILINE)
+        reason = [text.split("\n")[0], *lines][-1]
+        if reason.startswith("InputError: "):
+            raise InputError(reason.removeprefix("InputError: ")) from problem
+        raise RuntimeError(f"Spark did not finish, and nothing was spent for it: {reason}") from problem
