@@ -5,14 +5,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.methods.every_method import EPSILON, METHODS, PAIRS, PRIVATE_PAIRS, data, make
+from tests.methods.every_method import EPSILON, PRIVATE_PAIRS, data, make
 
 import dpals
 from dpals.audit.recorded_run import record_run
 from dpals.data.population import MemoryBlock, PartOfPopulation
 from dpals.errors import InputError
 
-IN_MEMORY_ONLY = [(name, implicit) for name, implicit in PAIRS if not METHODS[name].private]
+IN_MEMORY_ONLY = ["StagewiseALS", "TraceNorm"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +53,15 @@ def test_blocks_without_users_add_nothing():
     assert bits("ItemMean", InBlocks(few, public=9)) == bits("ItemMean", few)
 
 
-@pytest.mark.parametrize(("name", "implicit"), IN_MEMORY_ONLY)
-def test_methods_that_need_the_whole_matrix_say_so(name, implicit):
+@pytest.mark.parametrize("name", IN_MEMORY_ONLY)
+def test_methods_that_need_the_whole_matrix_say_so(name):
     with pytest.raises(InputError, match=f"{name} needs all ratings in memory"):
-        make(name).fit(InBlocks(data(implicit), public=2))
+        make(name).fit(InBlocks(data(), public=2))
+
+
+def test_frank_wolfe_without_privacy_needs_the_whole_matrix_too():
+    with pytest.raises(InputError, match="DPFrankWolfe needs all ratings in memory"):
+        make("DPFrankWolfe", epsilon=None).fit(InBlocks(data(), public=2))
 
 
 def test_the_ledger_knows_the_users_of_blocks(caplog, tmp_path):

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpals.release.passes import Block, Pass, Receipt, Table
+from dpals.release.passes import Block, Receipt, Table, Work
 
 
 @dataclass(frozen=True)
 class LocalEngine:
     """Opens one block at a time, so that memory holds one block and the tables, however many users there are."""
 
-    def run(self, work: Pass, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
+    def run(self, work: Work, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
         tables = work.empty()
         return tables, [work.add(block, tables) for block in blocks]

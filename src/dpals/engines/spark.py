@@ -30,7 +30,7 @@ from dpals.data.population import MemoryBlock
 from dpals.errors import InputError
 from dpals.kernels.target import Target
 from dpals.kernels.threads import limited_threads
-from dpals.release.passes import Block, Pass, PassRefused, Receipt, Table
+from dpals.release.passes import Block, PassRefused, Receipt, Table, Work
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,7 +70,7 @@ class Engine:
                 own.conf.set(name, value)
         object.__setattr__(self, "_own", own)
 
-    def run(self, work: Pass, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
+    def run(self, work: Work, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
         """`work.add` on every block once, on executors; the sums come to the driver in one copy, piece by piece."""
         if any(isinstance(block, MemoryBlock) for block in blocks):
             raise InputError("these ratings are in the memory of one machine: dpals.write_blocks puts them on disk")
@@ -103,7 +103,7 @@ class Engine:
         return tables, [receipt for text in receipts.pop() for receipt in _receipts(text)]
 
 
-def _tables(work: Pass) -> tuple[Table, list[Table]]:
+def _tables(work: Work) -> tuple[Table, list[Table]]:
     """All numbers of a pass in one array, and the tables as parts of it."""
     empty = work.empty()
     ends = list(accumulate((table.size for table in empty), initial=0))

@@ -11,11 +11,15 @@ from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.least_squares import solve_rows
 from dpals.kernels.rows import entry_products
+from dpals.methods.als_in_blocks import count, item_equations
 from dpals.methods.base.estimator import Estimator
 from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, WHOLE, Within, parameter
 from dpals.methods.paper_settings import reference_settings
 from dpals.model.factor_model import FactorModel
+from dpals.private.user_vectors import LeastSquaresProblem
 from dpals.public.initial_factors import random_factors
+from dpals.public.item_step import count_ridges
+from dpals.release.passes import Engine
 
 Floats = NDArray[np.float32]
 
@@ -38,7 +42,6 @@ class ALS(Estimator):
     (200, 4)
     """
 
-    in_memory_only = True
     rank: int = parameter("Length of the vectors.", COUNT, default=32, kw_only=False)
     steps: int = parameter("How often users and items are solved for.", COUNT, default=15, kw_only=False)
     ridge: float = parameter("lambda.", POSITIVE, default=12.0)
@@ -68,40 +71,60 @@ class ALS(Estimator):
         return cls(**{**reference_settings(name), "biases": False, **changes})
 
     def _check(self, ratings: Population) -> None:
-        assert isinstance(ratings, Ratings)
         if self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items}")
-        if ratings.n_ratings == 0:
-            raise InputError("there are no ratings to learn from")
 
     def _train(self, ratings: Ratings) -> FactorModel:
-        implicit = ratings.is_implicit
-        unseen = (0.1 if implicit else 0.0) if self.unseen_weight is None else self.unseen_weight
-        biased = (not implicit) if self.biases is None else self.biases
+        if ratings.n_ratings == 0:
+            raise InputError("there are no ratings to learn from")
+        bias_ridge, unseen = self._bias_ridge(ratings), self._unseen_weight(ratings)
         by_user = ratings.to_csr()
-        mean = 0.0 if implicit else float(by_user.data.mean(dtype=np.float64))
+        mean = 0.0 if ratings.is_implicit else float(by_user.data.mean(dtype=np.float64))
         by_user.data -= np.float32(mean)
         by_item = by_user.tocsc()
-        user_side = Side(by_user, self.ridge, self.user_exponent, self.bias_ridge if biased else None, unseen)
-        item_side = Side(by_item, self.ridge, self.item_exponent, self.bias_ridge if biased else None, unseen)
-
-        def model(factors: Floats, item_biases: Floats) -> FactorModel:
-            return FactorModel(
-                items=ratings.items,
-                item_factors=factors.copy(),  # a model makes its arrays read-only
-                item_biases=item_biases.copy(),
-                global_mean=mean,
-                user_ridge=user_side.ridge,
-                user_exponent=self.user_exponent,
-                user_bias_ridge=self.bias_ridge if biased else None,
-                unseen_weight=unseen,
-                rating_range=ratings.rating_range,
-            )
-
+        user_side = Side(by_user, self.ridge, self.user_exponent, bias_ridge, unseen)
+        item_side = Side(by_item, self.ridge, self.item_exponent, bias_ridge, unseen)
         for number, found in enumerate(self._alternate(user_side, item_side), 1):
-            latest = model(*found)
+            latest = self._model(ratings, *found, mean, user_side.ridge)
             self._after_step(number, self._n_steps, latest)
         return latest
+
+    def _train_in_blocks(self, population: Population, engine: Engine) -> FactorModel:
+        bias_ridge, unseen = self._bias_ridge(population), self._unseen_weight(population)
+        counts = count(population, engine)
+        user_ridge = self.ridge / counts.user_powers(self.user_exponent)
+        item_ridges = count_ridges(self.ridge, counts.of_items, self.item_exponent)
+        factors, biases = self._first_factors(population.n_items), np.zeros(population.n_items, np.float32)
+        for number in range(1, self.steps + 1):
+            problem = self._model(population, factors, biases, counts.mean, user_ridge).user_problem()
+            assert isinstance(problem, LeastSquaresProblem)
+            equations = item_equations(population, engine, problem, counts)
+            factors, biases = equations.solve(item_ridges, bias_ridge, unseen)
+            latest = self._model(population, factors, biases, counts.mean, user_ridge)
+            self._after_step(number, self.steps, latest)
+        return latest
+
+    def _bias_ridge(self, ratings: Population) -> float | None:
+        biased = (not ratings.is_implicit) if self.biases is None else self.biases
+        return self.bias_ridge if biased else None
+
+    def _unseen_weight(self, ratings: Population) -> float:
+        return (0.1 if ratings.is_implicit else 0.0) if self.unseen_weight is None else self.unseen_weight
+
+    def _model(
+        self, ratings: Population, factors: Floats, item_biases: Floats, mean: float, user_ridge: float
+    ) -> FactorModel:
+        return FactorModel(
+            items=ratings.items,
+            item_factors=factors.copy(),  # a model makes its arrays read-only
+            item_biases=item_biases.copy(),
+            global_mean=mean,
+            user_ridge=user_ridge,
+            user_exponent=self.user_exponent,
+            user_bias_ridge=self._bias_ridge(ratings),
+            unseen_weight=self._unseen_weight(ratings),
+            rating_range=ratings.rating_range,
+        )
 
     @property
     def _n_steps(self) -> int:
@@ -110,12 +133,15 @@ class ALS(Estimator):
     def _alternate(self, user_side: "Side", item_side: "Side") -> Iterator[tuple[Floats, Floats]]:
         """Factors and biases of the items after each step."""
         n_items = len(item_side.indptr) - 1
-        items = random_factors(n_items, self.rank, self.seed).astype(np.float32) * 0.1
+        items = self._first_factors(n_items)
         item_biases = np.zeros(n_items, np.float32)
         for _ in range(self.steps):
             users, user_biases = user_side.solve(items, item_biases)
             items, item_biases = item_side.solve(users, user_biases)
             yield items, item_biases
+
+    def _first_factors(self, n_items: int) -> Floats:
+        return random_factors(n_items, self.rank, self.seed).astype(np.float32) * 0.1
 
 
 class Side:

@@ -33,6 +33,7 @@ class StagewiseALS(ALS):
     (200, 4)
     """
 
+    in_memory_only = True
     steps: int = parameter("How often users and items are solved for in each stage.", COUNT, default=3, kw_only=False)
     stage_size: int = parameter("How many directions a stage adds.", COUNT, default=4)
 

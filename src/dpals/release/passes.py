@@ -96,10 +96,22 @@ class Pass:
         return Receipt(block.name, users.n_users, target())
 
 
+class Work(Protocol):
+    """What an engine runs on every block: a `Pass`, or other sums of integers."""
+
+    def empty(self) -> list[Table]:
+        """Tables to add to."""
+        ...
+
+    def add(self, block: Block, tables: Sequence[Table]) -> Receipt:
+        """Add the users of a block to the tables, in place."""
+        ...
+
+
 class Engine(Protocol):
     """Runs a pass over the blocks of a population."""
 
-    def run(self, work: Pass, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
+    def run(self, work: Work, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
         """`work.add` on every block once; the tables, added up, and the receipts of the blocks."""
         ...
 

@@ -13,9 +13,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.kernels.item_sums import add_symmetric, add_vectors
+from dpals.kernels import item_sums
 from dpals.kernels.threads import balanced_ranges, map_ranges, thread_count
-from dpals.release.contribution import MAX_SENSITIVITY_BITS, ClippedContribution, Query
+from dpals.release.contribution import MAX_SENSITIVITY_BITS, ClippedContribution, Pattern, Query
+
+Integers = NDArray[np.int32]
 
 EXACT_IN_FLOAT64 = 2 ** (52 - MAX_SENSITIVITY_BITS)
 """How many products are added in float64 at most, before the sum moves to int64."""
@@ -49,22 +51,25 @@ def add_exactly(
     pattern = contribution.pattern
     if pattern.first_user + pattern.n_users > MAX_USERS:
         raise ValueError(f"one release can hold at most {MAX_USERS} users")
+    add = add_matrices if query.form == "symmetric" else add_vectors
+    add(sums, pattern, contribution.coefficients, contribution.vectors, threads)
+
+
+def add_matrices(
+    sums: NDArray[np.int64], pattern: Pattern, coefficients: Integers, vectors: Integers, threads: int | None = None
+) -> None:
+    """sums[j] += upper triangle of sum_i c_ij x_i x_i^T, where 2^15 products of three numbers stay below 2^53.
+
+    Each thread takes ranges of the entries, ordered by item. The items at the ends of each range are added last.
+    """
     threads = thread_count(threads)
-    if query.form == "symmetric":
-        _add_matrices(sums, contribution, threads)
-    else:
-        _add_vectors(sums, contribution, threads)
-
-
-def _add_matrices(sums: NDArray[np.int64], contribution: ClippedContribution, threads: int) -> None:
-    """Each thread takes ranges of the entries, ordered by item. The items at the ends of each range are added last."""
-    pointers, positions, rows = contribution.pattern.by_item
+    pointers, positions, rows = pattern.by_item
 
     def part(first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         cut = np.searchsorted(pointers, [first, last - 1], side="right") - 1
         ends = np.zeros((2, sums.shape[1]), np.int64)
         entries = first, positions[first:last], rows[first:last]
-        add_symmetric(sums, ends, cut, pointers, *entries, contribution.coefficients, contribution.vectors)
+        item_sums.add_symmetric(sums, ends, cut, pointers, *entries, coefficients, vectors)
         return cut, ends
 
     fair = -(-len(rows) // (_RANGES_PER_THREAD * threads))
@@ -73,22 +78,26 @@ def _add_matrices(sums: NDArray[np.int64], contribution: ClippedContribution, th
         np.add.at(sums, cut, ends)
 
 
-def _add_vectors(sums: NDArray[np.int64], contribution: ClippedContribution, threads: int) -> None:
-    """Threads share a large table, each a range of its items; a small one is filled by each for some of the users."""
-    pattern, coefficients, vectors = contribution.pattern, contribution.coefficients, contribution.vectors
+def add_vectors(
+    sums: NDArray[np.int64], pattern: Pattern, coefficients: Integers, vectors: Integers, threads: int | None = None
+) -> None:
+    """sums[j] += sum_i c_ij x_i.
+
+    Threads share a large table, each a range of its items. Each fills a small one for some of the users.
+    """
+    threads = thread_count(threads)
+    items = pattern.items
 
     def some_items(first: int, stop: int) -> None:
-        add_vectors(sums, pattern.indptr, pattern.items, coefficients, vectors, first, stop)
+        item_sums.add_vectors(sums, pattern.indptr, items, coefficients, vectors, first, stop)
 
     def some_users(start: int, stop: int) -> NDArray[np.int64]:
-        part = np.zeros_like(sums)
-        add_vectors(
-            part, pattern.indptr[start : stop + 1], pattern.items, coefficients, vectors[start:stop], 0, len(sums)
-        )
+        part, indptr = np.zeros_like(sums), pattern.indptr[start : stop + 1]
+        item_sums.add_vectors(part, indptr, items, coefficients, vectors[start:stop], 0, len(sums))
         return part
 
     if sums.size > _SMALL_TABLE:
-        list(map_ranges(some_items, _item_ranges(pattern.items, len(sums), threads), threads))
+        list(map_ranges(some_items, _item_ranges(items, len(sums), threads), threads))
     else:
         for part in map_ranges(some_users, balanced_ranges(pattern.indptr, threads), threads):
             sums += part

@@ -23,6 +23,7 @@ from dpals.model.factor_model import FactorModel
 from dpals.model.history import ColumnNames
 from dpals.release.accounting import Budget
 from dpals.release.mechanism import Mechanism
+from dpals.release.passes import Engine
 from dpals.statement.record import Statement
 
 
@@ -83,10 +84,14 @@ class Estimator(Parameters):
     def _trained(self, ratings: Population, request: Request) -> FactorModel:
         """The model, trained as asked. Everything was checked."""
         with self._watched(request):
-            assert isinstance(ratings, Ratings)
-            return self._train(ratings)
+            if isinstance(ratings, Ratings):
+                return self._train(ratings)
+            return self._train_in_blocks(ratings, request.options.engine)
 
     def _train(self, ratings: Ratings) -> FactorModel:
+        raise NotImplementedError
+
+    def _train_in_blocks(self, population: Population, engine: Engine) -> FactorModel:
         raise NotImplementedError
 
     @contextmanager
