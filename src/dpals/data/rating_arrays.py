@@ -1,7 +1,7 @@
 """The arrays of Ratings: a sparse matrix of users by items with its ids, checked once and never changed."""
 
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,11 +88,7 @@ class RatingArrays:
         return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
 
     def __repr__(self) -> str:
-        sizes = f"{counted(self.n_users, 'user')}, {counted(self.n_items, 'item')}"
-        if self.rating_range is None:
-            return f"Ratings({sizes}, {counted(self.n_ratings, 'implicit pair')})"
-        low, high = self.rating_range
-        return f"Ratings({sizes}, {counted(self.n_ratings, 'rating')} from {low:g} to {high:g})"
+        return f"Ratings({sizes(self)})"
 
 
 SomeRatings = TypeVar("SomeRatings", bound=RatingArrays)
@@ -107,6 +103,28 @@ def counted(number: int, noun: str) -> str:
     ('1 item', '1,200 users')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+class Sized(Protocol):
+    """What is said of ratings in a line."""
+
+    @property
+    def n_users(self) -> int: ...
+    @property
+    def n_items(self) -> int: ...
+    @property
+    def n_ratings(self) -> int: ...
+    @property
+    def rating_range(self) -> Range | None: ...
+
+
+def sizes(ratings: Sized) -> str:
+    """How many users, items and ratings there are, in words."""
+    both = f"{counted(ratings.n_users, 'user')}, {counted(ratings.n_items, 'item')}"
+    if ratings.rating_range is None:
+        return f"{both}, {counted(ratings.n_ratings, 'implicit pair')}"
+    low, high = ratings.rating_range
+    return f"{both}, {counted(ratings.n_ratings, 'rating')} from {low:g} to {high:g}"
 
 
 def _check_structure(ratings: RatingArrays) -> None:
