@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,13 @@ from dpals.system.files import OWNER_ONLY, draft
 
 Arrays = Mapping[str, NDArray[Any]]
 
-_TYPES = {"I64": np.dtype("<i8"), "U64": np.dtype("<u8"), "I32": np.dtype("<i4"), "F32": np.dtype("<f4")}
-_TYPES["U8"] = np.dtype("u1")
+_TYPES: dict[str, np.dtype[Any]] = {
+    "I64": np.dtype("<i8"),
+    "U64": np.dtype("<u8"),
+    "I32": np.dtype("<i4"),
+    "F32": np.dtype("<f4"),
+    "U8": np.dtype("u1"),
+}
 _NAMES = {dtype: name for name, dtype in _TYPES.items()}
 _ALIGNMENT = 8
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -47,7 +53,7 @@ def content_of(arrays: Arrays, about: Mapping[str, str] | None = None) -> list[A
         start = stop
     text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
-    buffers = [memoryview(np.ascontiguousarray(arrays[name])).cast("B") for name in ordered if arrays[name].nbytes]
+    buffers = [np.ascontiguousarray(arrays[name]).view(np.uint8).data for name in ordered if arrays[name].nbytes]
     return [len(text).to_bytes(8, "little"), text, *buffers]
 
 
@@ -164,6 +170,4 @@ def stored_ids(arrays: Arrays, name: str, start: int = 0, stop: int | None = Non
     first = int(arrays[f"{name}.ends"][start - 1]) if start else 0
     texts = arrays[f"{name}.bytes"][first : ends[-1] if ends else first].tobytes()
     starts = [0, *(end - first for end in ends)]
-    return np.array(
-        [texts[low:high].decode() for low, high in zip(starts, starts[1:], strict=False)], np.dtypes.StringDType()
-    )
+    return np.array([texts[low:high].decode() for low, high in pairwise(starts)], np.dtypes.StringDType())

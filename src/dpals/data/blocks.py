@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from dpals.data.array_file import MappedFile, stored_ids
@@ -233,7 +233,5 @@ def open_blocks(folder: str | Path) -> Blocks:
 def _check_disjoint(blocks: tuple[FileBlock, ...], folder: Path) -> None:
     """Raise where a user could be in two blocks, because one prefix begins with another."""
     prefixes = [block.prefix for block in blocks]
-    if any(after.startswith(before) for before, after in zip(prefixes, prefixes[1:], strict=False)) or prefixes != sorted(
-        prefixes
-    ):
+    if any(after <= before or after.startswith(before) for before, after in pairwise(prefixes)):
         raise InputError(f"{folder}: blocks overlap. Write the blocks again")

@@ -13,7 +13,6 @@ from dpals.data.sources import Batch
 from dpals.data.timestamps import timestamp_series
 from dpals.errors import InputError
 
-
 BATCH_ROWS = 500_000
 
 

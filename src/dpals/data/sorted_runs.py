@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from dpals.data.array_file import MappedFile, content_of, full_disk_explained, store_ids, stored_ids, write_content
 from dpals.data.bad_rows import BadRows
-from dpals.data.block_manifest import Facts
+from dpals.data.block_manifest import Facts, UserIds
 from dpals.data.bounded_batches import CommonIdType, pieces
 from dpals.data.build import build_even_if_empty, refuse_if_all_dropped
 from dpals.data.columns import IdType
@@ -121,18 +121,17 @@ def sort_table(
                 write(_write_run, file, ratings, catalogue is None, note)
             notes.append(note)
             progress(sum(note.rows for note in notes) + bad.dropped.total())
-    dtype = np.dtype(np.int64) if users.dtype is None else users.dtype
-    no_ids = np.empty(0, dtype)
+    no_ids = np.empty(0, users.dtype or np.int64)
     facts = Facts(
         rating_range=limits,
         catalogue_declared=catalogue is not None,
         has_timestamps="timestamp" in names,
-        user_ids="text" if is_text(no_ids) else dtype.name,
+        user_ids=_stored_as(no_ids),
         schema=f"{source.schema} User ids are {type_name(no_ids)}." if source.schema else "",
     )
     if users.dtype is None:
         refuse_if_all_dropped(source.name, _report(notes))
-    return _finished(folder, notes, facts, catalogue, np.int64 if items.dtype is None else items.dtype)
+    return _finished(folder, notes, facts, catalogue, items.dtype or np.dtype(np.int64))
 
 
 def sort_ratings(folder: Path, ratings: Ratings, rows_at_once: int, progress: Callable[[int], object]) -> Runs:
@@ -149,10 +148,16 @@ def sort_ratings(folder: Path, ratings: Ratings, rows_at_once: int, progress: Ca
         rating_range=ratings.rating_range,
         catalogue_declared=ratings.catalogue_declared,
         has_timestamps=ratings.timestamps is not None,
-        user_ids="text" if is_text(ratings.users) else ratings.users.dtype.name,
+        user_ids=_stored_as(ratings.users),
         schema=ratings.schema,
     )
-    return replace(_finished(folder, notes, facts, ratings.items, None), report=ratings.report)
+    return replace(_finished(folder, notes, facts, ratings.items, ratings.items.dtype), report=ratings.report)
+
+
+def _stored_as(users: NDArray[Any]) -> UserIds:
+    if is_text(users):
+        return "text"
+    return "uint64" if users.dtype == np.uint64 else "int64"
 
 
 class _Note(NamedTuple):
@@ -198,7 +203,7 @@ def _some_ids(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
 
 
 def _finished(
-    folder: Path, notes: Sequence[_Note], facts: Facts, catalogue: NDArray[Any] | None, item_type: DTypeLike
+    folder: Path, notes: Sequence[_Note], facts: Facts, catalogue: NDArray[Any] | None, item_type: np.dtype[Any]
 ) -> Runs:
     """The runs with the catalogue of all items and, where they have items of their own, the tables to it."""
     files = [_run_file(folder, number) for number in range(len(notes))]
@@ -233,7 +238,7 @@ def finished_runs(folder: Path) -> Runs | None:
     return Runs(folder, summary["n_runs"], summary["n_ratings"], facts, report, items)
 
 
-def _all_items(files: Sequence[Path], dtype: DTypeLike) -> NDArray[Any]:
+def _all_items(files: Sequence[Path], dtype: np.dtype[Any]) -> NDArray[Any]:
     """The items of all runs, sorted as `dpals.read_ratings` does."""
     of_runs = (stored_ids(MappedFile(file).arrays, "items") for file in files)
     if isinstance(dtype, np.dtypes.StringDType):

@@ -132,9 +132,12 @@ class UserRows:
 
     def stored(self) -> dict[str, NDArray[Any]]:
         """The arrays of a file, without the hashes."""
-        given = {"indptr": self.indptr, "indices": self.indices, "values": self.values, "timestamps": self.timestamps}
-        columns = {name: array for name, array in given.items() if array is not None}
-        return {**columns, **store_ids("users", self.users)}
+        arrays: dict[str, NDArray[Any]] = {"indptr": self.indptr, "indices": self.indices}
+        if self.values is not None:
+            arrays["values"] = self.values
+        if self.timestamps is not None:
+            arrays["timestamps"] = self.timestamps
+        return {**arrays, **store_ids("users", self.users)}
 
 
 def is_sorted(hashes: NDArray[np.uint64], users: NDArray[Any]) -> bool:
