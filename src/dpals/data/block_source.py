@@ -55,7 +55,7 @@ class BlockSource:
     def _path(self) -> Path | None:
         return Path(self.source) if isinstance(self.source, str | os.PathLike) else None
 
-    def identity(self, ratings_per_block: int) -> dict[str, Any] | None:
+    def identity(self, ratings_per_block: int, overwrite: bool) -> dict[str, Any] | None:
         """What tells these files and facts from all others; None where the table is in memory."""
         if self._path is None:
             return None
@@ -71,6 +71,7 @@ class BlockSource:
             "ids": self.ids,
             "rows_at_once": ROWS_AT_ONCE,
             "ratings_per_block": ratings_per_block,
+            "overwrite": overwrite,
         }
 
     def sort(self, folder: Path, progress: Callable[[int], object]) -> Runs:

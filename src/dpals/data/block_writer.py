@@ -17,7 +17,7 @@ from dpals.data.columns import ColumnOptions, IdOption
 from dpals.data.ids import id_array
 from dpals.data.merged_blocks import BlockMerger
 from dpals.data.sorted_runs import finished_runs
-from dpals.data.work_folder import work_folder
+from dpals.data.work_folder import is_interrupted, work_folder
 from dpals.errors import InputError
 from dpals.system.files import remove_drafts
 from dpals.system.progress import progress_bar
@@ -97,8 +97,6 @@ def write_blocks(
     folder = Path(folder)
     if type(ratings_per_block) is not int or ratings_per_block < 1:
         raise InputError(f"ratings_per_block must be a whole number from 1 on, not {ratings_per_block!r}")
-    if (folder / MANIFEST).exists() and not overwrite:
-        raise InputError(f"{folder} holds blocks: choose another folder, or pass overwrite=True")
     table = BlockSource(
         source,
         ColumnOptions(user, item, rating, timestamp, implicit, columns=columns, separator=separator),
@@ -107,7 +105,10 @@ def write_blocks(
         BadRows(on_bad_rows, on_unknown_items),
         ids,
     )
-    with work_folder(folder, table.identity(ratings_per_block)) as work:
+    task = table.identity(ratings_per_block, overwrite)
+    if (folder / MANIFEST).exists() and not overwrite and not is_interrupted(folder, task):
+        raise InputError(f"{folder} holds blocks: choose another folder, or pass overwrite=True")
+    with work_folder(folder, task) as work:
         with progress_bar("Reading", progress) as said:
             runs = finished_runs(work) or table.sort(work, lambda rows: said(rows, None))
         with progress_bar("Writing blocks", progress) as said:

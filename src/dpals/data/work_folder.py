@@ -35,7 +35,7 @@ def work_folder(folder: Path, task: Mapping[str, Any] | None) -> Iterator[Path]:
     except BlockingIOError as problem:
         raise InputError(f"another process is writing to {folder}: wait until it is done") from problem
     with held_here:
-        if task is None or _task(work) != task:
+        if not is_interrupted(folder, task):
             _empty(work)
             with full_disk_explained(folder):
                 write_whole(work / _TASK, json.dumps(task).encode(), OWNER_ONLY)
@@ -46,6 +46,11 @@ def work_folder(folder: Path, task: Mapping[str, Any] | None) -> Iterator[Path]:
                 _remove(work)
             raise
         _remove(work)
+
+
+def is_interrupted(folder: Path, task: Mapping[str, Any] | None) -> bool:
+    """Whether an interrupted call left work on this task in a folder."""
+    return task is not None and _task(folder / _WORK) == task
 
 
 def _make(work: Path) -> None:
