@@ -169,10 +169,11 @@ def test_only_the_owner_can_read_the_files(tmp_path):
 
 
 class TestInterruptions:
-    FACTS = {"rating_range": RANGE, "ratings_per_block": 20}  # noqa: RUF012
+    FACTS = {"rating_range": RANGE, "ratings_per_block": 40}  # noqa: RUF012
 
     @pytest.fixture
-    def table(self, tmp_path):
+    def table(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(block_source, "ROWS_AT_ONCE", 40)
         random_frame().write_parquet(tmp_path / "table.parquet")
         write_blocks(tmp_path / "table.parquet", tmp_path / "whole", **self.FACTS)
         return tmp_path / "table.parquet"
@@ -214,12 +215,12 @@ class TestInterruptions:
                 write_blocks(table, folder, **self.FACTS)
                 resumed += next(written) < number
             assert files(folder) == whole
-        assert number > 40
+        assert number > 20
         assert resumed > number / 3  # less was left to write than had been written
 
     def test_a_table_that_has_changed_is_read_from_the_start(self, table, tmp_path):
         with pytest.MonkeyPatch.context() as patch:
-            self.stop_at(patch, 20, after=True)
+            self.stop_at(patch, 9, after=True)
             with pytest.raises(KeyboardInterrupt):
                 write_blocks(table, tmp_path / "blocks", **self.FACTS)
         random_frame(seed=1).write_parquet(table)
@@ -230,7 +231,7 @@ class TestInterruptions:
 
     def test_other_arguments_start_over(self, table, tmp_path):
         with pytest.MonkeyPatch.context() as patch:
-            self.stop_at(patch, 20, after=True)
+            self.stop_at(patch, 9, after=True)
             with pytest.raises(KeyboardInterrupt):
                 write_blocks(table, tmp_path / "blocks", **self.FACTS)
         blocks = write_blocks(table, tmp_path / "blocks", rating_range=(0, 5), ratings_per_block=20)
@@ -238,7 +239,7 @@ class TestInterruptions:
 
     def test_a_full_disk_says_what_to_do_and_leaves_nothing_that_opens(self, table, tmp_path):
         full = OSError(errno.ENOSPC, "No space left on device")
-        for number in (0, 3, 33, 45):
+        for number in (0, 3, 14, 18):
             folder = tmp_path / f"full{number}"
             with pytest.MonkeyPatch.context() as patch:
                 self.stop_at(patch, number, after=False, problem=full)
@@ -257,7 +258,7 @@ class TestInterruptions:
 
     def test_work_in_progress_is_for_its_owner_alone(self, table, tmp_path):
         with pytest.MonkeyPatch.context() as patch:
-            self.stop_at(patch, 30, after=True)
+            self.stop_at(patch, 15, after=True)
             with pytest.raises(KeyboardInterrupt):
                 write_blocks(table, tmp_path / "blocks", **self.FACTS)
         work = tmp_path / "blocks" / ".writing"
@@ -282,7 +283,7 @@ class TestWhatIsThere:
         random_frame(seed=1).write_parquet(tmp_path / "table.parquet")
         old = write_blocks(random_frame(), tmp_path / "blocks", rating_range=RANGE)
         with pytest.MonkeyPatch.context() as patch:
-            TestInterruptions.stop_at(patch, 35, after=True)
+            TestInterruptions.stop_at(patch, 66, after=True)
             with pytest.raises(KeyboardInterrupt):
                 write_blocks(
                     tmp_path / "table.parquet",
