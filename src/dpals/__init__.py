@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpals.data.read import read_ratings as read_ratings
     from dpals.engines import spark as spark
     from dpals.errors import InputError as InputError
+    from dpals.evaluation.held_out import evaluate as evaluate
     from dpals.ledger.hash_chain import LedgerDamaged as LedgerDamaged
     from dpals.ledger.ledger import Ledger as Ledger
     from dpals.methods.ada_dpals import AdaDPALS as AdaDPALS
@@ -62,6 +63,7 @@ _HOMES = {
     "Step": "dpals.methods.base.options",
     "accounting": "dpals.release.accounting",
     "datasets": "dpals.data.datasets",
+    "evaluate": "dpals.evaluation.held_out",
     "load": "dpals.model.factor_model",
     "open_blocks": "dpals.data.blocks",
     "read_ratings": "dpals.data.read",

@@ -31,7 +31,7 @@ def test_users_without_ids_are_refused(tmp_path):
 
 @pytest.mark.parametrize("argument", [{"rating_range": (1, 5)}, {"catalogue": [1]}, {"user": "user"}])
 def test_ratings_are_declared_already(tmp_path, argument):
-    with pytest.raises(InputError, match="Ratings have their columns, range and catalogue already"):
+    with pytest.raises(InputError, match="ratings and blocks have their columns, range and catalogue already"):
         write_blocks(RATINGS, tmp_path / "blocks", **argument)
 
 

@@ -17,6 +17,7 @@ from tests.same_ratings import assert_same_population
 import dpals
 from dpals import InputError, Ratings, open_blocks, read_ratings, write_blocks
 from dpals.data import block_source
+from dpals.evaluation.splits import split_entries
 
 NAMES = ("user", "item", "rating", "timestamp")
 
@@ -125,6 +126,31 @@ def test_every_kind_of_source_gives_the_same_blocks(tmp_path, text):
         assert files(tmp_path / name) == files(tmp_path / "polars")
     assert_same_population(write_blocks(expected, tmp_path / "ratings", ratings_per_block=20), expected)
     assert {name for name in files(tmp_path / "polars") if "manifest" not in name} <= set(files(tmp_path / "ratings"))
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_blocks_and_parts_of_them_give_the_bytes_of_ratings_in_memory(tmp_path, text):
+    """Users who have no rating in a part stay."""
+    ratings = Ratings.from_frame(random_frame(text=text), rating_range=RANGE)
+    blocks = write_blocks(ratings, tmp_path / "blocks", ratings_per_block=20)
+    assert len(blocks.blocks) > 5
+    again = write_blocks(blocks, tmp_path / "again", ratings_per_block=20)
+    assert files(again.folder) == files(blocks.folder)
+    shares = (0.9, 0.1)
+    for number, pair in enumerate(zip(split_entries(ratings, shares), split_entries(blocks, shares), strict=True)):
+        known, found = (
+            write_blocks(part, tmp_path / f"{kind} {number}", ratings_per_block=30)
+            for kind, part in zip(("memory", "blocks"), pair, strict=True)
+        )
+        assert found.n_users == ratings.n_users
+        assert files(found.folder) == files(known.folder)
+
+
+def test_blocks_of_nobody_can_be_written_again(tmp_path):
+    empty = Ratings.from_arrays(np.empty(0, np.int64), np.empty(0, np.int64), catalogue=["a"])
+    nothing = write_blocks(empty, tmp_path / "empty")
+    write_blocks(split_entries(nothing)[0], tmp_path / "part")
+    assert files(tmp_path / "part") == files(tmp_path / "empty")
 
 
 def test_a_csv_file_with_bad_lines(tmp_path):

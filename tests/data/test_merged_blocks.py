@@ -7,7 +7,7 @@ from dpals import Ratings
 from dpals.data import merged_blocks
 from dpals.data.array_file import MappedFile
 from dpals.data.merged_blocks import BlockMerger, write_block
-from dpals.data.sorted_runs import sort_ratings
+from dpals.data.sorted_runs import sort_population
 from dpals.data.user_rows import UserRows
 from dpals.kernels.threads import limited_threads
 
@@ -17,7 +17,7 @@ def merge(tmp_path, name, ratings, at_most, copies=1):
     folder, work = tmp_path / name, tmp_path / f"{name} work"
     folder.mkdir()
     work.mkdir()
-    runs = sort_ratings(work, ratings, 25, lambda _: None)
+    runs = sort_population(work, ratings, 25, lambda _: None)
     files = [work / f"run-{number:06}.safetensors" for number in range(runs.n_runs)]
     for copy in range(1, copies):
         for number, file in enumerate(files):

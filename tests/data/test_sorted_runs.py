@@ -9,7 +9,7 @@ from dpals.data import sorted_runs
 from dpals.data.bad_rows import BadRows
 from dpals.data.columns import ColumnOptions
 from dpals.data.frames import FrameSource
-from dpals.data.sorted_runs import finished_runs, sort_ratings, sort_table
+from dpals.data.sorted_runs import finished_runs, sort_population, sort_table
 from dpals.data.user_rows import UserRows, is_sorted
 
 FRAME = pl.DataFrame({"user": [f"u{n % 7}" for n in range(50)], "item": [n % 11 for n in range(50)]})
@@ -81,7 +81,7 @@ def test_finished_runs_are_known_without_reading(tmp_path):
 
 def test_ratings_in_memory_become_runs_of_whole_users(tmp_path):
     ratings = Ratings.from_frame(FRAME)
-    runs = sort_ratings(tmp_path, ratings, 10, lambda _: None)
+    runs = sort_population(tmp_path, ratings, 10, lambda _: None)
     parts = runs.rows("")
     assert len(parts) > 1
     assert sum(part.n_users for part in parts) == ratings.n_users

@@ -1,4 +1,4 @@
-"""What blocks are written from: files, frames or ratings in memory, with what the caller declares about them."""
+"""What blocks are written from: files, frames, ratings in memory or other blocks, with what the caller declares about them."""
 
 import os
 from collections.abc import Callable
@@ -12,16 +12,20 @@ from dpals import __version__
 from dpals.data.array_file import content_of, digest_of, store_ids
 from dpals.data.bad_rows import BadRows
 from dpals.data.block_manifest import FORMAT
+from dpals.data.blocks import Blocks
 from dpals.data.bounded_batches import ROWS_AT_ONCE
 from dpals.data.build import refuse_if_no_rows
 from dpals.data.columns import ColumnOptions, IdOption
 from dpals.data.file_changes import file_states, refuse_changes
 from dpals.data.file_format import open_table
 from dpals.data.frames import FrameSource
+from dpals.data.population import PartOfPopulation
 from dpals.data.rating_range import Range
 from dpals.data.ratings import Ratings
-from dpals.data.sorted_runs import Runs, sort_ratings, sort_table
+from dpals.data.sorted_runs import Runs, sort_population, sort_table
 from dpals.errors import InputError
+
+_POPULATIONS = (Ratings, Blocks, PartOfPopulation)
 
 
 @dataclass
@@ -38,7 +42,7 @@ class BlockSource:
     def __post_init__(self) -> None:
         if self.ids not in get_args(IdOption):
             raise InputError(f'ids must be "auto", "integer" or "string", not {self.ids!r}')
-        if isinstance(self.source, Ratings):
+        if isinstance(self.source, _POPULATIONS):
             if self.source.anonymous:
                 raise InputError(
                     "these users have no ids, which decide the block they are in. Give ids with "
@@ -46,7 +50,8 @@ class BlockSource:
                 )
             if self.options != ColumnOptions() or self.rating_range is not None or self.catalogue is not None:
                 raise InputError(
-                    "Ratings have their columns, range and catalogue already: give none of them to write_blocks"
+                    "ratings and blocks have their columns, range and catalogue already: give none of them to "
+                    "write_blocks"
                 )
         elif self._path is None and (self.options.columns is not None or self.options.separator is not None):
             raise InputError("columns and separator are for text files: leave them out for a frame")
@@ -56,7 +61,7 @@ class BlockSource:
         return Path(self.source) if isinstance(self.source, str | os.PathLike) else None
 
     def identity(self, ratings_per_block: int, overwrite: bool) -> dict[str, Any] | None:
-        """What tells these files and facts from all others; None where the table is in memory."""
+        """What tells these files and facts from all others; None where nobody could resume: it is in memory or in blocks."""
         if self._path is None:
             return None
         states = file_states(self._path) or {}
@@ -76,8 +81,8 @@ class BlockSource:
 
     def sort(self, folder: Path, progress: Callable[[int], object]) -> Runs:
         """Read everything, into sorted runs."""
-        if isinstance(self.source, Ratings):
-            return sort_ratings(folder, self.source, ROWS_AT_ONCE, progress)
+        if isinstance(self.source, _POPULATIONS):
+            return sort_population(folder, self.source, ROWS_AT_ONCE, progress)
         facts: dict[str, Any] = {
             "rating_range": self.rating_range,
             "catalogue": self.catalogue,

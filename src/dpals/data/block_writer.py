@@ -62,12 +62,14 @@ def write_blocks(
     Parameters
     ----------
     source
-        A file or folder as `dpals.read_ratings` takes it, a frame as `Ratings.from_frame` takes it, or `Ratings` with
-        ids. Files and lazy frames of polars may be larger than memory.
+        A file or folder as `dpals.read_ratings` takes it, a frame as `Ratings.from_frame` takes it, `Ratings` with ids,
+        or other blocks, such as a part of them from `split_entries`. Files, lazy frames of polars and blocks may be
+        larger than memory.
     folder
         Where the blocks go.
     rating_range, catalogue, user, item, rating, timestamp, implicit, columns, separator, ids, on_bad_rows
-        As in `dpals.read_ratings`; `columns`, `separator` and `ids` are for files. `Ratings` have all of it.
+        As in `dpals.read_ratings`; `columns`, `separator` and `ids` are for files. `Ratings` and blocks
+        have all of it.
     on_unknown_items
         As in `dpals.read_ratings`.
     ratings_per_block

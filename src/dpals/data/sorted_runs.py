@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from dpals.data.array_file import MappedFile, content_of, full_disk_explained, store_ids, stored_ids, write_content
 from dpals.data.bad_rows import BadRows
 from dpals.data.block_manifest import Facts, UserIds
+from dpals.data.blocks import Blocks
 from dpals.data.bounded_batches import CommonIdType, pieces
 from dpals.data.build import build_even_if_empty, refuse_if_all_dropped
 from dpals.data.columns import IdType
 from dpals.data.ids import is_text, positions, type_name
+from dpals.data.population import PartOfPopulation, Population
 from dpals.data.rating_range import Range, checked_range
 from dpals.data.ratings import Ratings
 from dpals.data.reading_report import ReadingReport
@@ -134,24 +136,40 @@ def sort_table(
     return _finished(folder, notes, facts, catalogue, items.dtype or np.dtype(np.int64))
 
 
-def sort_ratings(folder: Path, ratings: Ratings, rows_at_once: int, progress: Callable[[int], object]) -> Runs:
-    """Sort ratings that are in memory into runs."""
-    ranges = balanced_ranges(ratings.indptr, parts=max(1, -(-ratings.n_ratings // rows_at_once)))
-    notes = []
+def sort_population(
+    folder: Path, population: Population, rows_at_once: int, progress: Callable[[int], object]
+) -> Runs:
+    """Sort ratings that are in memory, or in blocks, into runs, one block after another."""
+    notes: list[_Note] = []
     with _writing_behind() as write:
-        for number, (start, stop) in enumerate(ranges if ratings.n_users else []):
-            part = ratings.take_users(slice(start, stop))
-            notes.append(_Note(part.n_ratings, 0, {}))
-            write(_write_run, _run_file(folder, number), part, False, notes[-1])
-            progress(int(ratings.indptr[stop]))
-    facts = Facts(
+        for block in population.blocks:
+            for part in _parts(block.open(), rows_at_once):
+                note = _Note(part.n_ratings, 0, {})
+                write(_write_run, _run_file(folder, len(notes)), part, False, note)
+                notes.append(note)
+                progress(sum(note.rows for note in notes))
+    whole = population
+    while isinstance(whole, PartOfPopulation):
+        whole = whole.whole
+    assert isinstance(whole, Ratings | Blocks)
+    facts = whole.facts if isinstance(whole, Blocks) else _facts(whole)
+    return replace(_finished(folder, notes, facts, whole.items, whole.items.dtype), report=whole.report)
+
+
+def _parts(ratings: Ratings, rows_at_once: int) -> Iterator[Ratings]:
+    """Some users at a time."""
+    ranges = balanced_ranges(ratings.indptr, parts=max(1, -(-ratings.n_ratings // rows_at_once)))
+    return (ratings.take_users(slice(start, stop)) for start, stop in (ranges if ratings.n_users else []))
+
+
+def _facts(ratings: Ratings) -> Facts:
+    return Facts(
         rating_range=ratings.rating_range,
         catalogue_declared=ratings.catalogue_declared,
         has_timestamps=ratings.timestamps is not None,
         user_ids=_stored_as(ratings.users),
         schema=ratings.schema,
     )
-    return replace(_finished(folder, notes, facts, ratings.items, ratings.items.dtype), report=ratings.report)
 
 
 def _stored_as(users: NDArray[Any]) -> UserIds:

@@ -1,15 +1,25 @@
 """How well a model predicts what users did next. Exact, from private data: only for the data's owner."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpals.data.ids import is_text
+from dpals.data.population import PartOfBlock, Population
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.evaluation.metrics import ndcg_at_k, recall_at_k, rmse
+from dpals.evaluation.metrics import user_ndcg, user_recall
+from dpals.model.batch import USERS_AT_ONCE
 from dpals.model.factor_model import FactorModel
+from dpals.model.history import check_facts
+
+if TYPE_CHECKING:
+    from dpals.methods.base.estimator import Estimator
+    from dpals.release.passes import Block
 
 
 @dataclass(frozen=True)
@@ -31,11 +41,24 @@ class Evaluation:
     """Those of them that are in the history as well, where the model can look them up."""
 
 
-def evaluate(model: FactorModel, history: Ratings, test: Ratings, k: int = 20) -> Evaluation:
+def evaluate(model: "FactorModel | Estimator", history: Population, test: Population, k: int = 20) -> Evaluation:
     """Predict the ratings of `test` from `history`, and recommend k items that are not in the history.
 
-    Both have the catalogue of the model. Users without a history are treated as newcomers. Every item that a user has
-    in `test` counts as one to recommend, whatever its rating.
+    Users without a history are treated as newcomers. Every item that a user has in `test` counts as one to recommend,
+    whatever its rating. The numbers are exact and not private: they are for your eyes only.
+
+    Parameters
+    ----------
+    model
+        A `FactorModel`, or a method that was fitted.
+    history
+        What the model may see of the users, with its catalogue and its rating range: `Ratings` or `Blocks`.
+    test
+        Other ratings of these users, with the same catalogue and range. Users in blocks are evaluated block by block,
+        so that memory holds one block of the history and one of the test data. The parts of blocks that `split_entries`
+        returns will do as well.
+    k
+        How many recommendations count.
 
     Examples
     --------
@@ -45,52 +68,107 @@ def evaluate(model: FactorModel, history: Ratings, test: Ratings, k: int = 20) -
     >>> evaluate(model, history, test, k=1)
     Evaluation(rmse=None, recall=0.5, ndcg=0.5, k=1, users=2, newcomers=1, ratings=2, seen=0)
     """
-    if test.n_ratings == 0:
+    model = model if isinstance(model, FactorModel) else model.model_
+    check_facts(history, model.items, model.rating_range)
+    check_facts(test, model.items, model.rating_range, "test data")
+    sums = _Sums()
+    for known, wanted in _users_of_both(history, test):
+        for start in range(0, wanted.n_users, USERS_AT_ONCE):
+            some = slice(start, start + USERS_AT_ONCE)
+            sums.add(model, known.take_users(some), wanted.take_users(some), k)
+    if sums.ratings == 0:
         raise InputError("there is nothing to predict: the model knows no item of the test ratings")
-    known = histories_of(history, test.users)
-    users, items = test.users[test.rows], test.items[test.indices]
-    recommended, _ = model.recommend(known, k)
-    tested = np.diff(test.indptr) > 0
     return Evaluation(
-        rmse=None if test.values is None else rmse(model.predict(known, users, items), test.values),
-        recall=recall_at_k(recommended, test, k),
-        ndcg=ndcg_at_k(recommended, test, k),
+        rmse=None if test.is_implicit else math.sqrt(sums.squared_errors / sums.ratings),
+        recall=sums.recall / sums.users,
+        ndcg=sums.ndcg / sums.users,
         k=k,
-        users=int(tested.sum()),
-        newcomers=int((tested & (np.diff(known.indptr) == 0)).sum()),
-        ratings=test.n_ratings,
-        seen=int(np.isin(_pairs(test), _pairs(known), assume_unique=True).sum()),
+        users=sums.users,
+        newcomers=sums.newcomers,
+        ratings=sums.ratings,
+        seen=sums.seen,
     )
 
 
-def histories_of(history: Ratings, users: NDArray[np.generic]) -> Ratings:
-    """The histories of some users in their order; an empty one for a user who is not there.
+@dataclass
+class _Sums:
+    """What is added up over users."""
 
-    Examples
-    --------
-    >>> history = Ratings.from_arrays(["ann", "bob", "bob"], ["tea", "rum", "tea"])
-    >>> some = histories_of(history, np.array(["bob", "eve"], np.dtypes.StringDType()))
-    >>> some.users.tolist(), some.indptr.tolist(), some.indices.tolist()
-    (['bob', 'eve'], [0, 2, 2], [0, 1])
+    squared_errors: float = 0.0
+    recall: float = 0.0
+    ndcg: float = 0.0
+    users: int = 0
+    newcomers: int = 0
+    ratings: int = 0
+    seen: int = 0
+
+    def add(self, model: FactorModel, known: Ratings, wanted: Ratings, k: int) -> None:
+        """Add users from their histories and what is to be predicted, with the same users in both."""
+        if wanted.values is not None:
+            users, items = wanted.users[wanted.rows], wanted.items[wanted.indices]
+            errors = model.predict(known, users, items).astype(np.float64) - wanted.values
+            self.squared_errors += float(errors @ errors)
+        recommended, _ = model.recommend(known, k)
+        self.recall += float(user_recall(recommended, wanted, k).sum())
+        self.ndcg += float(user_ndcg(recommended, wanted, k).sum())
+        self.users += wanted.n_users
+        self.newcomers += int((np.diff(known.indptr) == 0).sum())
+        self.ratings += wanted.n_ratings
+        self.seen += int(np.isin(_pairs(wanted), _pairs(known), assume_unique=True).sum())
+
+
+def _users_of_both(history: Population, test: Population) -> Iterator[tuple[Ratings, Ratings]]:
+    """Some users at a time: their histories, and what is to be predicted, at least one rating each.
+
+    A user is looked up in the blocks of the history that can hold them. Whoever is in none of these has no history.
     """
+    others = history.blocks
+    for block in test.blocks:
+        wanted = block.open()
+        wanted = wanted.take_users(np.diff(wanted.indptr) > 0)
+        for other in others:
+            if wanted.n_users and _may_share_users(block, other):
+                known = other.open()
+                at = _positions(known, wanted.users)
+                yield _histories_at(known, at[at >= 0]), wanted.take_users(at >= 0)
+                wanted = wanted.take_users(at < 0)
+        yield wanted.keep(np.zeros(wanted.n_ratings, bool)), wanted
+
+
+def _may_share_users(block: "Block", other: "Block") -> bool:
+    """Whether a user can be in both: the prefix of one of them begins with that of the other."""
+    one, another = _prefix(block), _prefix(other)
+    return one.startswith(another) or another.startswith(one)
+
+
+def _prefix(block: "Block") -> str:
+    """How the hashes of all users of a block begin; nothing is known of those of a block in memory."""
+    while isinstance(block, PartOfBlock):
+        block = block.whole
+    prefix: str = getattr(block, "prefix", "")
+    return prefix
+
+
+def _positions(history: Ratings, users: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Where users are in a history; -1 for a user who is not there."""
     if len(users) and history.n_users and is_text(users) != is_text(history.users):
         kinds = ("integers", "text") if is_text(users) else ("text", "integers")
         raise InputError(f"user ids are {kinds[0]} in the history and {kinds[1]} in the test ratings: use one type")
-    at = history.user_index(users, unknown_ok=True)
-    lengths = np.where(at >= 0, np.diff(history.indptr)[at], 0)
+    return history.user_index(users, unknown_ok=True)
+
+
+def _histories_at(history: Ratings, at: NDArray[np.int64]) -> Ratings:
+    """The histories of users at some positions, in that order."""
+    lengths = np.diff(history.indptr)[at]
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    starts = np.where(at >= 0, history.indptr[at], 0)
-    entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
-    return Ratings(
+    entries = np.arange(indptr[-1]) + np.repeat(history.indptr[at] - indptr[:-1], lengths)
+    return replace(
+        history,
+        users=history.users[at],
         indptr=indptr,
         indices=history.indices[entries],
         values=None if history.values is None else history.values[entries],
         timestamps=None if history.timestamps is None else history.timestamps[entries],
-        users=users.copy(),
-        items=history.items,
-        rating_range=history.rating_range,
-        catalogue_declared=history.catalogue_declared,
-        report=history.report,
     )
 
 

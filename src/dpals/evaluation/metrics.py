@@ -52,8 +52,7 @@ def recall_at_k(recommended: ArrayLike, targets: Ratings, k: int = 20, *, by_ind
     >>> recall_at_k([["tea", "ale"], ["rum", "gin"]], targets, k=2)
     0.25
     """
-    hits, n_targets = _hits(recommended, targets, k, by_index)
-    return float(np.mean(hits.sum(axis=1) / np.minimum(k, n_targets)))
+    return float(np.mean(user_recall(recommended, targets, k, by_index=by_index)))
 
 
 def ndcg_at_k(recommended: ArrayLike, targets: Ratings, k: int = 20, *, by_index: bool = False) -> float:
@@ -73,10 +72,27 @@ def ndcg_at_k(recommended: ArrayLike, targets: Ratings, k: int = 20, *, by_index
     >>> ndcg_at_k([["tea", "rum", "gin"]], targets, k=3), ndcg_at_k([["rum", "gin", "tea"]], targets, k=3)
     (1.0, 0.5)
     """
+    return float(np.mean(user_ndcg(recommended, targets, k, by_index=by_index)))
+
+
+def user_recall(
+    recommended: ArrayLike, targets: Ratings, k: int = 20, *, by_index: bool = False
+) -> NDArray[np.float64]:
+    """What `recall_at_k` is the mean of: a number for each user with targets."""
+    hits, n_targets = _hits(recommended, targets, k, by_index)
+    result: NDArray[np.float64] = hits.sum(axis=1) / np.minimum(k, n_targets)
+    return result
+
+
+def user_ndcg(
+    recommended: ArrayLike, targets: Ratings, k: int = 20, *, by_index: bool = False
+) -> NDArray[np.float64]:
+    """What `ndcg_at_k` is the mean of: a number for each user with targets."""
     hits, n_targets = _hits(recommended, targets, k, by_index)
     gains = 1 / np.log2(np.arange(2, k + 2))
     best = np.cumsum(gains)[np.minimum(k, n_targets) - 1]
-    return float(np.mean(hits @ gains / best))
+    result: NDArray[np.float64] = hits @ gains / best
+    return result
 
 
 def _hits(

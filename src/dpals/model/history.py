@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from dpals.data.bad_rows import UNKNOWN_ITEM, BadRows
+from dpals.data.blocks import Blocks
 from dpals.data.build import build
 from dpals.data.columns import ColumnOptions
 from dpals.data.frames import FrameSource, is_pandas
 from dpals.data.ids import is_text, positions
+from dpals.data.population import PartOfPopulation, Population
 from dpals.data.ratings import Ratings
 from dpals.data.read import read_file
 from dpals.errors import InputError
@@ -24,7 +26,6 @@ from dpals.model.table import Layout, library_of
 Range = tuple[float, float] | None
 
 _LOG = logging.getLogger("dpals")
-_ADVICE = "Make the history with catalogue=model.items"
 
 
 class ColumnNames(TypedDict, total=False):
@@ -43,12 +44,17 @@ def take_history(
 ) -> tuple[Ratings, Layout | None]:
     """Do the work of `FactorModel.history`; with the layout of frames of recommendations, if the data is a frame."""
     if isinstance(data, Ratings):
-        _check(data, items, rating_range)
+        check_facts(data, items, rating_range)
         return data, None
     if issparse(data):
         return _from_sparse(data, items, rating_range), None
     if isinstance(data, str | os.PathLike):
         raise InputError(f"the history is a path, {str(data)!r}: read it with model.read_history first")
+    if isinstance(data, Blocks | PartOfPopulation):
+        raise InputError(
+            "the history is in blocks, which may not fit in memory: take one block after another, as in "
+            "`for block in history.blocks: model.recommend(block.open())`"
+        )
     if not (is_pandas(data) or isinstance(data, pl.LazyFrame) or hasattr(data, "__arrow_c_stream__")):
         raise InputError(
             "the history must be a dpals.Ratings, a pandas or polars frame, an Arrow table or a SciPy sparse matrix, "
@@ -100,37 +106,38 @@ def _from_sparse(matrix: Any, items: NDArray[Any], rating_range: Range) -> Ratin
     return Ratings.from_csr(matrix, items=items, rating_range=rating_range, implicit=rating_range is None)
 
 
-def _check(history: Ratings, items: NDArray[Any], rating_range: Range) -> None:
-    """Raise unless the history has the catalogue and the rating range of the model."""
-    if not np.array_equal(history.items, items):
-        raise InputError(_catalogue_problem(history.items, items))
-    if history.is_implicit and rating_range is not None:
+def check_facts(ratings: Population, items: NDArray[Any], rating_range: Range, what: str = "history") -> None:
+    """Raise unless the history, or what it is called, has the catalogue and the rating range of the model."""
+    if not np.array_equal(ratings.items, items):
+        raise InputError(_catalogue_problem(ratings.items, items, what))
+    if ratings.is_implicit and rating_range is not None:
         raise InputError(
-            "the model is made for ratings, and the history holds implicit feedback: make it with the ratings and "
+            f"the model is made for ratings, and the {what} holds implicit feedback: make it with the ratings and "
             "rating_range=model.rating_range"
         )
-    if rating_range is None and not history.is_implicit:
+    if rating_range is None and not ratings.is_implicit:
         raise InputError(
-            "the model is made for implicit feedback, and the history holds ratings: leave them out when you make it "
+            f"the model is made for implicit feedback, and the {what} holds ratings: leave them out when you make it "
             "(implicit=True where a table is read)"
         )
-    if history.rating_range != rating_range:
+    if ratings.rating_range != rating_range:
         raise InputError(
-            f"the history has the rating range {history.rating_range}, the model {rating_range}: bring the "
+            f"the {what} has the rating range {ratings.rating_range}, the model {rating_range}: bring the "
             "ratings to the scale of the model and give rating_range=model.rating_range"
         )
 
 
-def _catalogue_problem(given: NDArray[Any], known: NDArray[Any]) -> str:
+def _catalogue_problem(given: NDArray[Any], known: NDArray[Any], what: str) -> str:
     """How the items of a history differ from those of the model, and what to do about it."""
+    advice = f"Make the {what} with catalogue=model.items"
     if len(given) and len(known) and is_text(given) != is_text(known):
         kinds = ("text", "integers") if is_text(given) else ("integers", "text")
-        return f"the items of the history are {kinds[0]}, those of the model {kinds[1]}. {_ADVICE}"
+        return f"the items of the {what} are {kinds[0]}, those of the model {kinds[1]}. {advice}"
     unknown = given[positions(known, given) < 0]
     missing = len(known) - (len(given) - len(unknown))
     if len(unknown):
         example = f"{len(unknown):,} items that the model does not know, {unknown.tolist()[0]!r} for one"
-        return f"the history has {example}. {_ADVICE} and on_unknown_items='drop'"
+        return f"the {what} has {example}. {advice} and on_unknown_items='drop'"
     if missing:
-        return f"the history lacks {missing:,} items of the model. {_ADVICE}"
-    return f"the history has the items of the model in another order. {_ADVICE}"
+        return f"the {what} lacks {missing:,} items of the model. {advice}"
+    return f"the {what} has the items of the model in another order. {advice}"
