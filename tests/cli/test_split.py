@@ -67,7 +67,7 @@ def test_clicks_and_text(tmp_path):
 @pytest.mark.usefixtures("rows")
 def test_what_would_overwrite_or_cannot_be_written_is_refused(tmp_path):
     before = (tmp_path / "all.csv").read_bytes()
-    refused(run("split", "all.csv", "all.csv", "b.csv", cwd=tmp_path), "three different files", code=2)
+    refused(run("split", "all.csv", "all.csv", "b.csv", cwd=tmp_path), "three different places", code=2)
     refused(run("split", "all.csv", "a.csv", "b.txt", cwd=tmp_path), "must end in .csv or .parquet", code=2)
     refused(run("split", "all.csv", "a.csv", "b.csv", "--fraction", 1, cwd=tmp_path), "--fraction", code=2)
     refused(run("split", "all.csv", "a.csv", "missing/b.csv", cwd=tmp_path), "missing does not exist")

@@ -28,7 +28,7 @@ history_option = click.option(
     "--history",
     required=True,
     type=EXISTING,
-    help="The users' own ratings: CSV, TSV, Parquet (a file or a folder) or MovieLens.",
+    help="The users' own ratings: CSV, TSV, Parquet (a file or a folder), MovieLens, or a folder of blocks.",
 )
 delta_option = click.option(
     "--delta", default=1e-6, show_default=True, help="Choose it well below one over the number of users."

@@ -16,9 +16,11 @@ from dpals.cli.common import (
     quiet_option,
     reading_options,
 )
+from dpals.cli.populations import holds_blocks, refuse_reading_options
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
+    from dpals.data.blocks import Blocks
     from dpals.data.ratings import Ratings
     from dpals.evaluation.held_out import Evaluation
     from dpals.model.factor_model import FactorModel
@@ -35,7 +37,7 @@ FOR_YOUR_EYES_ONLY = "These numbers are exact and not private: they are for your
     "--test",
     required=True,
     type=EXISTING,
-    help="Other ratings of these users, not used in training; a file like that of --history.",
+    help="Other ratings of these users, not used in training; a file like that of --history, or blocks.",
 )
 @count_option(20, "Number of recommendations that count.")
 @reading_options
@@ -63,11 +65,14 @@ def command(
         dpals evaluate model/ --history train.csv --test test.csv
         dpals evaluate model/ --history clicks.parquet --test later.parquet -k 50 --json
 
+    History and test may be folders of blocks, which are evaluated one after another and need not fit in memory.
     The numbers are exact and not private: they are for your eyes only.
     """
     from dpals.evaluation.held_out import evaluate
     from dpals.model.factor_model import load
 
+    if holds_blocks(history) and holds_blocks(test):
+        refuse_reading_options(history)
     loaded, console = load(model), messages(quiet)
     known, wanted = (_read(path, loaded, columns, ids, on_bad_rows, console) for path in (history, test))
     found = evaluate(loaded, known, wanted, min(k, len(loaded.items)))
@@ -82,12 +87,15 @@ def command(
 
 def _read(
     path: Path, model: "FactorModel", columns: "ColumnNames", ids: Any, on_bad_rows: Any, console: "Console"
-) -> "Ratings":
-    """Read a file of ratings for the model, and say how many rows were dropped."""
+) -> "Ratings | Blocks":
+    """Open blocks; or read a file of ratings for the model, and say how many rows were dropped."""
     from dpals.data.bad_rows import BadRows
+    from dpals.data.blocks import open_blocks
     from dpals.data.read import read_file
     from dpals.model.history import wanted_columns
 
+    if holds_blocks(path):
+        return open_blocks(path)
     ratings = read_file(
         path,
         wanted_columns(model.rating_range, columns),

@@ -1,4 +1,4 @@
-"""``dpals fit``: train a model on a file of ratings."""
+"""``dpals fit``: train a model on a file or on blocks of ratings."""
 
 import time
 from pathlib import Path
@@ -25,11 +25,20 @@ from dpals.cli.common import (
 )
 from dpals.cli.methods import NOT_PRIVATE_CHOICES, PRIVATE_CHOICES, estimator_of, settings_option
 from dpals.cli.outputs import check_folder, check_model_folder, writable
+from dpals.cli.populations import (
+    check_engine,
+    engine_options,
+    holds_blocks,
+    refuse_reading_options,
+    running_engine,
+)
 from dpals.cli.spending import PlannedRun
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
+    from dpals.data.blocks import Blocks
     from dpals.data.ratings import Ratings
+    from dpals.release.passes import Engine
     from dpals.system.console import Console
 
 
@@ -58,7 +67,7 @@ if TYPE_CHECKING:
     callback=writable,
     help="File that records what is spent on which data set.",
 )
-@click.option("--dataset", metavar="NAME", help="Name of the data set in the ledger. By default the name of the file.")
+@click.option("--dataset", metavar="NAME", help="Name of the data set in the ledger. By default that of RATINGS.")
 @click.option(
     "--checkpoint",
     type=FOLDER,
@@ -67,6 +76,7 @@ if TYPE_CHECKING:
 @click.option("--fresh", is_flag=True, help="Do not resume an interrupted run: start over. What it spent stays spent.")
 @click.option("--overwrite", is_flag=True, help="Replace the model that is in MODEL.")
 @click.option("--threads", type=click.IntRange(1), help="Number of threads; by default one per core.")
+@engine_options
 @click.option("--dry-run", is_flag=True, help="Check everything and say what would be spent; spend nothing.")
 @reading_options
 @json_option
@@ -84,6 +94,8 @@ def command(
     fresh: bool,
     overwrite: bool,
     threads: int | None,
+    engine: str,
+    master: str | None,
     dry_run: bool,
     as_json: bool,
     quiet: bool,
@@ -94,13 +106,19 @@ def command(
     \b
     dpals fit ratings.csv -o model --epsilon 1 --rating-range 0.5 5
     dpals fit clicks.parquet -o model --epsilon 1 --implicit
+    dpals fit blocks -o model --epsilon 1 --engine spark --master spark://host:7077
 
     RATINGS is a CSV, TSV, MovieLens or Parquet file. Each row has a user, an item and, unless it is implicit feedback,
     a rating. Arguments, data and budget are checked before anything is spent, and each spend is in the ledger before
     its noise is drawn. An interrupted run resumes with the same command: what was released is kept, and is not
     paid for again.
+
+    RATINGS may also be a folder of blocks that `dpals blocks` wrote, larger than memory. What the ratings are was
+    declared then, so the options for reading a file are refused. Blocks can be trained on with Spark, from here or
+    under spark-submit.
     """
     estimator = estimator_of(method, epsilon, delta, settings)
+    check_engine(engine, master, ratings)
     check_model_folder(output, overwrite)
     if checkpoint is not None:
         check_folder(checkpoint)
@@ -118,27 +136,34 @@ def command(
     estimator.check(data)
     console = messages(quiet)
     planned.announce(data, console)
-    if dry_run:
-        with warnings_shown():
+    with warnings_shown(), running_engine(engine, master) as running:
+        if dry_run:
             planned.warn_of_shared_users(data)
-        console.print("Nothing was spent: this was a dry run.")
-        if as_json:
-            print_json(planned.facts())
-        return
-    with warnings_shown():
-        result = _train(planned, data, output, fresh, threads, console)
-    print_json(result) if as_json else _summarise(planned, result, output, console)
+            console.print("Nothing was spent: this was a dry run.")
+            result = planned.facts()
+        else:
+            result = _train(planned, data, output, fresh, threads, running, console)
+    if as_json:
+        print_json(result)
+    elif not dry_run:
+        _summarise(planned, result, output, console)
 
 
 def _train(
-    planned: PlannedRun, data: "Ratings", output: Path, fresh: bool, threads: int | None, console: "Console"
+    planned: PlannedRun,
+    data: "Ratings | Blocks",
+    output: Path,
+    fresh: bool,
+    threads: int | None,
+    engine: "Engine",
+    console: "Console",
 ) -> dict[str, Any]:
     """Train and save the model; return the facts about it."""
     from dpals.ledger.ledger import Ledger
     from dpals.methods.base.options import Options
 
     estimator = planned.estimator
-    options = Options(threads, not console.quiet, planned.checkpoint)
+    options = Options(threads, not console.quiet, planned.checkpoint, engine)
     paid: dict[str, Any] = {}
     if planned.ledger is not None:
         ledger = Ledger(planned.ledger)
@@ -149,7 +174,7 @@ def _train(
     try:
         estimator.fit(data, options=options, **paid)
         estimator.save(output)
-    except (OSError, KeyboardInterrupt):
+    except (OSError, RuntimeError, KeyboardInterrupt):
         if planned.checkpoint is not None:
             console.print("What was released is kept. Run the same command again to resume without paying twice.")
         raise
@@ -182,9 +207,15 @@ def _summarise(planned: PlannedRun, result: dict[str, Any], output: Path, consol
     console.print(f"Recommendations:   dpals recommend {output} --history RATINGS")
 
 
-def _read(path: Path, catalogue: Path | None, rating_range: tuple[float, float] | None, **columns: Any) -> "Ratings":
-    """Read the ratings, with the catalogue if there is one."""
+def _read(
+    path: Path, catalogue: Path | None, rating_range: tuple[float, float] | None, **columns: Any
+) -> "Ratings | Blocks":
+    """Read the ratings, with the catalogue if there is one, or open the blocks."""
+    from dpals.data.blocks import open_blocks
     from dpals.data.read import read_ratings
 
+    if holds_blocks(path):
+        refuse_reading_options(path)
+        return open_blocks(path)
     with range_asked_for(path):
         return read_ratings(path, rating_range=rating_range, catalogue=read_catalogue(catalogue), **columns)

@@ -19,6 +19,11 @@ _WORDS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r'on_bad_rows="(\w+)"': r"--on-bad-rows \1",
     r'on_unknown_items="(\w+)"': r"--on-bad-rows \1",
     r"\boverwrite=True": "--overwrite",
+    r"\bdpals\.write_blocks\b": "`dpals blocks`",
+    r"read them with dpals\.read_ratings\b": "train on the file",
+    r"Make the (?:history|test data) with catalogue=model\.items.*": "Give the file that the blocks were written from, "
+    "or write blocks with the items of the model (--catalogue FILE)",
+    r"\brating_range=model\.rating_range": "--rating-range LOW HIGH",
     r"rating_range=\(lowest, highest\)": "--rating-range LOW HIGH",
     r"rating_range=\(([\d.]+), ([\d.]+)\)": r"--rating-range \1 \2",
     r"\(implicit=True where a table is read\)": "(--implicit)",

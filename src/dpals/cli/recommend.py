@@ -1,8 +1,8 @@
-"""``dpals recommend``: recommend items to every user of a file."""
+"""``dpals recommend``: recommend items to every user of a file, or of blocks."""
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Unpack
 
@@ -19,12 +19,13 @@ from dpals.cli.common import (
     reading_options,
 )
 from dpals.cli.outputs import check_ending
+from dpals.cli.populations import holds_blocks, refuse_reading_options
 from dpals.system.terminal import is_terminal, visible
 
 if TYPE_CHECKING:
     from dpals.data.columns import Columns
     from dpals.data.streamed_history import StreamedHistory
-    from dpals.model.batch import Recommended
+    from dpals.model.batch import HistoryInBlocks, Recommended
     from dpals.model.factor_model import FactorModel
     from dpals.model.history import ColumnNames
 
@@ -69,30 +70,41 @@ def command(
     Users are sorted by id, numbers by value and text by characters, and each user's items by score. Only you can read
     the file.
 
-    A history larger than memory is sorted in a temporary file: beside the output or, without -o, in the system's
+    If the history is a folder of blocks, they are read one after another, and users come in the order of the blocks,
+    not sorted by id. The blocks must have the items of the model, as those that it was trained on.
+
+    A file larger than memory is sorted in a temporary file: beside the output or, without -o, in the system's
     temporary folder (TMPDIR). That file has no name and disappears when the process ends, however it ends.
     """
     _check_output(output, history, as_json)
     from dpals.data.bad_rows import BadRows
+    from dpals.data.blocks import open_blocks
     from dpals.data.streamed_history import stream_history
+    from dpals.model.batch import HistoryInBlocks
     from dpals.model.factor_model import load
     from dpals.model.history import wanted_columns
     from dpals.system.progress import progress_bar
 
+    if holds_blocks(history):
+        refuse_reading_options(history)
     loaded, console = load(model), messages(quiet)
+    read: AbstractContextManager[StreamedHistory | HistoryInBlocks]
     with ExitStack() as stack:
         with progress_bar(f"Reading {history.name}", not quiet) as said:
-            read = stream_history(
-                history,
-                wanted_columns(loaded.rating_range, columns),
-                rating_range=loaded.rating_range,
-                catalogue=loaded.items,
-                bad=BadRows(on_bad_rows, "drop"),
-                user_ids=ids,
-                only=users,
-                folder=output.parent if output else None,
-                progress=lambda rows: said(rows, None),
-            )
+            if holds_blocks(history):
+                read = nullcontext(HistoryInBlocks.of(open_blocks(history), loaded, users))
+            else:
+                read = stream_history(
+                    history,
+                    wanted_columns(loaded.rating_range, columns),
+                    rating_range=loaded.rating_range,
+                    catalogue=loaded.items,
+                    bad=BadRows(on_bad_rows, "drop"),
+                    user_ids=ids,
+                    only=users,
+                    folder=output.parent if output else None,
+                    progress=lambda rows: said(rows, None),
+                )
             parts = stack.enter_context(read)
         write = stack.enter_context(_output(output, as_json, parts.columns))
         n_users = _recommend(loaded, parts, k, not include_seen, write, bar=not quiet and not _seen_on_screen(output))
@@ -104,7 +116,7 @@ def command(
 
 def _recommend(
     model: "FactorModel",
-    parts: "StreamedHistory",
+    parts: "StreamedHistory | HistoryInBlocks",
     k: int,
     exclude_seen: bool,
     write: Callable[["Recommended"], None],

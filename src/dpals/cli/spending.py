@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpals.data.blocks import Blocks
     from dpals.data.ratings import Ratings
     from dpals.ledger.ledger import Ledger
     from dpals.methods.base.estimator import Estimator
@@ -53,10 +54,12 @@ class PlannedRun:
             facts |= {"epsilon": epsilon, "delta": delta, "mu": mu(epsilon, delta), "ledger": str(self.ledger)}
         return facts
 
-    def announce(self, data: "Ratings", console: "Console") -> None:
+    def announce(self, data: "Ratings | Blocks", console: "Console") -> None:
         """Say what was read, what will be spent, and what was spent before."""
+        from dpals.data.ratings import Ratings
+
         say = console.print
-        say(f"Read: {data.report}. {data}")
+        say(f"Read: {data.report}. {data}" if isinstance(data, Ratings) else f"Opened: {data}")
         if data.schema:
             say(f"{data.schema} All of this counts as public.")
         if self.ledger is None:
@@ -94,12 +97,13 @@ class PlannedRun:
             advice = "If one of these is about the same people, pass its name as --dataset, so that costs add up."
             console.print(f"The ledger also has {names}. {advice}")
 
-    def warn_of_shared_users(self, data: "Ratings") -> None:
+    def warn_of_shared_users(self, data: "Ratings | Blocks") -> None:
         """Warn if the ledger has the same users under another name."""
+        from dpals.data.population import user_ids
         from dpals.ledger.ledger import Ledger
 
         if self.ledger is not None and self.ledger.exists() and not data.anonymous:
-            Ledger(self.ledger).warn_of_shared_users(self.dataset, data.users.tolist())
+            Ledger(self.ledger).warn_of_shared_users(self.dataset, user_ids(data))
 
     def give_up(self, ledger: "Ledger") -> None:
         """Forget an interrupted run, and give back what it reserved and did not spend."""

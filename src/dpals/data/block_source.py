@@ -1,4 +1,4 @@
-"""What blocks are written from: files, frames, ratings in memory or other blocks, with what the caller declares about them."""
+"""What blocks are written from: files, frames, ratings or other blocks, with what the caller declares about them."""
 
 import os
 from collections.abc import Callable
@@ -61,7 +61,7 @@ class BlockSource:
         return Path(self.source) if isinstance(self.source, str | os.PathLike) else None
 
     def identity(self, ratings_per_block: int, overwrite: bool) -> dict[str, Any] | None:
-        """What tells these files and facts from all others; None where nobody could resume: it is in memory or in blocks."""
+        """What tells these files and facts from all others; None where the table is not a file."""
         if self._path is None:
             return None
         states = file_states(self._path) or {}

@@ -1,6 +1,6 @@
 """What methods train on: a population, users in blocks with a public face. Ratings in memory are one block."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -127,6 +127,11 @@ class PartOfPopulation:
 
     def public_facts(self) -> list[str]:
         return self.whole.public_facts()
+
+
+def user_ids(population: Population) -> Iterator[Any]:
+    """The ids of all users, one block after another."""
+    return (user for block in population.blocks for user in block.open().users.tolist())
 
 
 def remembered(function: Callable[["Ratings", Public], Result]) -> Callable[["Ratings", Public], Result]:

@@ -136,9 +136,7 @@ def sort_table(
     return _finished(folder, notes, facts, catalogue, items.dtype or np.dtype(np.int64))
 
 
-def sort_population(
-    folder: Path, population: Population, rows_at_once: int, progress: Callable[[int], object]
-) -> Runs:
+def sort_population(folder: Path, population: Population, rows_at_once: int, progress: Callable[[int], object]) -> Runs:
     """Sort ratings that are in memory, or in blocks, into runs, one block after another."""
     notes: list[_Note] = []
     with _writing_behind() as write:

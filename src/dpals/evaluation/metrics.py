@@ -84,9 +84,7 @@ def user_recall(
     return result
 
 
-def user_ndcg(
-    recommended: ArrayLike, targets: Ratings, k: int = 20, *, by_index: bool = False
-) -> NDArray[np.float64]:
+def user_ndcg(recommended: ArrayLike, targets: Ratings, k: int = 20, *, by_index: bool = False) -> NDArray[np.float64]:
     """What `ndcg_at_k` is the mean of: a number for each user with targets."""
     hits, n_targets = _hits(recommended, targets, k, by_index)
     gains = 1 / np.log2(np.arange(2, k + 2))

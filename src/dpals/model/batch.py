@@ -1,6 +1,6 @@
 """Recommendations for more users than fit in memory, block by block."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +8,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dpals.data.blocks import Blocks
 from dpals.data.columns import Columns
 from dpals.data.ids import to_series
 from dpals.data.ratings import Ratings
+from dpals.data.reading_report import ReadingReport
+from dpals.errors import InputError
 from dpals.model.factor_model import FactorModel
+from dpals.model.history import check_facts
 from dpals.model.table import recommendation_table
 
 USERS_AT_ONCE = 1 << 15
@@ -55,6 +59,35 @@ class Recommended:
         full = {name: column.reshape(self.scores.shape).arr.to_list() for name, column in columns.items()}
         table = pl.DataFrame({"user": to_series(self.users), **full, "filled": filled})
         return table.select("user", *(pl.col(name).list.head(pl.col("filled")) for name in full))
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryInBlocks:
+    """A history in a folder of blocks, opened one at a time, or some users of it; like `StreamedHistory`."""
+
+    parts: Iterable[Ratings]
+    n_rows: int
+    columns = Columns("user", "item")
+    report = ReadingReport(0)
+
+    @classmethod
+    def of(cls, blocks: Blocks, model: FactorModel, only: Sequence[str] = ()) -> "HistoryInBlocks":
+        """All users, or those whose ids as text are in `only`; InputError where blocks and model do not fit."""
+        check_facts(blocks, model.items, model.rating_range)
+        if not only:
+            return cls(blocks, blocks.n_ratings)
+        wanted = set(only)
+        chosen = []
+        for block in blocks:
+            names = to_series(block.users).cast(pl.String)
+            chosen.append(block.take_users(names.is_in(list(only)).to_numpy()))
+            wanted -= set(names)
+        if wanted:
+            raise InputError(f"the user {sorted(wanted)[0]!r} is not in {blocks.folder}")
+        return cls(chosen, sum(part.n_ratings for part in chosen))
+
+    def __iter__(self) -> Iterator[Ratings]:
+        return iter(self.parts)
 
 
 def recommend_in_blocks(

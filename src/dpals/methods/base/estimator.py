@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpals import __version__
-from dpals.data.population import Population
+from dpals.data.population import Population, user_ids
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.ledger.checkpoint import Checkpoint, remove_checkpoint
@@ -268,7 +268,7 @@ class PrivateEstimator(Estimator):
 def note_users(ledger: Ledger | None, dataset: str, ratings: Population) -> None:
     """Let the ledger warn if it knows the users under another name. Rows that are only numbered have no ids."""
     if ledger is not None and not ratings.anonymous:
-        ledger.note_users(dataset, (user for block in ratings.blocks for user in block.open().users.tolist()))
+        ledger.note_users(dataset, user_ids(ratings))
 
 
 def needs_ratings(estimator: Estimator, ratings: Population) -> None:
