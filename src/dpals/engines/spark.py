@@ -11,6 +11,7 @@ shards with each other, and the mechanism compares the receipts with the populat
 same rows, and Spark uses one of them.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -34,14 +35,20 @@ from dpals.release.passes import Block, Pass, PassRefused, Receipt, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-_SHARD = 1 << 20
-"""Numbers in one row: 8 MB. A column of Arrow holds at most 2 GB, and rows of a batch are in memory together."""
-_PIECE = 1 << 23
-"""Numbers that the driver takes at once."""
+_SHARD = 1 << 15
+"""Numbers in one row: 256 KB. The memory of Java is divided into regions of 1 MB or more, and larger rows waste it."""
+_BATCH = 64 * _SHARD
+"""Numbers that are on the way between Java and Python at once: 16 MB."""
+_PIECE = 1 << 26
+"""Numbers that the driver takes at once: 512 MB."""
+_NAMES = ("start", "numbers", "receipts")
 _ROW = "start long, numbers binary, receipts array<string>"
-_OWN_SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "4", "spark.sql.adaptive.enabled": "false"}
+_OWN_SETTINGS = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(_BATCH // _SHARD),
+    "spark.sql.adaptive.enabled": "false",  # it would merge the stages of small sums, one job at a time
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,30 +84,25 @@ class Engine:
         sums, tables = _tables(work)
         if not blocks:
             return tables, []
-        starts, receipts = [], set()
+        receipts: list[tuple[int, list[str]]] = []
         with _clear_errors():
             context = self._own.sparkContext
             slots = self.tasks or context.defaultParallelism
-            tasks, shards = min(len(blocks), slots), -(-len(sums) // _SHARD)
+            tasks, reducers = min(len(blocks), slots), min(-(-len(sums) // _SHARD), slots)
             threads = int(self._own.conf.get("spark.task.cpus", "1") or 1)
             sent = context.broadcast((work, [tuple(blocks[first::tasks]) for first in range(tasks)]))
             try:
-                numbers = self._own.range(0, tasks, 1, tasks)
-                partial = numbers.mapInArrow(lambda batches: _partial_sums(batches, sent, threads), _ROW)
-                summed = partial.repartition(min(shards, slots), "start").mapInArrow(_added_up, _ROW)
-                if shards > 1:  # all are added up at once before the driver takes the first
-                    summed = summed.repartition(-(-len(sums) // _PIECE), "start")
-                for row in summed.toLocalIterator():
-                    part = np.frombuffer(row.numbers, np.int64)
-                    sums[row.start : row.start + len(part)] = part
-                    starts.append(row.start)
-                    receipts.add(tuple(row.receipts))
+                shares = self._own.range(0, tasks, 1, tasks)
+                partial = shares.mapInArrow(lambda batches: _partial_sums(batches, sent, threads), _ROW)
+                summed = partial.repartition(reducers, "start").mapInArrow(_added_up, _ROW)
+                for table in _pieces(summed, len(sums)):
+                    for start, numbers, texts in _rows(table):
+                        sums[start : start + len(numbers)] = numbers
+                        receipts.append((start, texts))
             finally:
                 with suppress(Exception):  # the executors may be gone
                     sent.destroy()
-        if sorted(starts) != list(range(0, len(sums), _SHARD)) or len(receipts) != 1:
-            raise PassRefused("parts of the sums are missing or cover other blocks; nothing was spent or released")
-        return tables, [receipt for text in receipts.pop() for receipt in _receipts(text)]
+        return tables, _agreed(receipts, len(sums))
 
 
 def _tables(work: Pass) -> tuple[Table, list[Table]]:
@@ -121,38 +123,68 @@ def _partial_sums(batches: Iterator["pa.RecordBatch"], sent: Any, threads: int) 
                 receipts = [work.add(block, tables) for block in shares[number]]
             names = [(receipt.block, receipt.n_users) for receipt in receipts]
             text = json.dumps([asdict(receipts[0].target), names])
-            for start in range(0, len(sums), _SHARD):
-                yield _row(start, sums[start : start + _SHARD], [text])
+            for start in range(0, len(sums), _BATCH):
+                numbers = sums[start : start + _BATCH]
+                marks = [
+                    [text if place == 0 else _digest(text)] for place in range(start, start + len(numbers), _SHARD)
+                ]
+                yield _shards(start, numbers, marks)
 
 
 def _added_up(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
     """On executors: shards of several tasks added up, each with the receipts of what is in it."""
     sums: dict[int, NDArray[np.int64]] = {}
     receipts: dict[int, list[str]] = {}
-    names = "start", "numbers", "receipts"
     for batch in batches:
-        for start, numbers, texts in zip(*map(batch.column, names), strict=True):
-            part, place = np.frombuffer(numbers.as_buffer(), np.int64), start.as_py()
-            if place in sums:
-                sums[place] += part
+        for start, numbers, texts in _rows(batch):
+            if start in sums:
+                sums[start] += numbers
             else:
-                sums[place] = part.copy()
-            receipts.setdefault(place, []).extend(texts.as_py())
-    for place, total in sums.items():
-        yield _row(place, total, sorted(receipts[place]))
+                sums[start] = numbers.copy()
+            receipts.setdefault(start, []).extend(texts)
+    for start, total in sums.items():
+        yield _shards(start, total, [sorted(receipts[start])])
 
 
-def _row(start: int, numbers: NDArray[np.int64], receipts: list[str]) -> "pa.RecordBatch":
+def _pieces(summed: "DataFrame", size: int) -> Iterator["pa.Table"]:
+    """All rows, some at a time if they are many: Spark refuses to bring more than ``spark.driver.maxResultSize``."""
+    if size <= _PIECE:
+        yield summed.toArrow()
+        return
+    summed.persist()
+    for first in range(0, size, _PIECE):
+        yield summed.where(f"start >= {first} and start < {first + _PIECE}").toArrow()
+    summed.unpersist()
+
+
+def _digest(text: str) -> str:
+    """Stands for receipts in all shards but the first."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _shards(start: int, numbers: NDArray[np.int64], receipts: list[list[str]]) -> "pa.RecordBatch":
+    """Numbers from `start` on as rows of one shard each, without copying them."""
     import pyarrow as pa
 
-    names, types = ["start", "numbers", "receipts"], [pa.int64(), pa.binary(), pa.list_(pa.string())]
-    columns = [pa.array([value], kind) for value, kind in zip((start, numbers.tobytes(), receipts), types, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, names)
+    ends = np.minimum(np.arange(len(receipts) + 1) * _SHARD, len(numbers))
+    buffers = [None, pa.py_buffer((ends * 8).astype(np.int32)), pa.py_buffer(numbers)]
+    columns = pa.array(start + ends[:-1]), pa.Array.from_buffers(pa.binary(), len(receipts), buffers)
+    return pa.RecordBatch.from_arrays([*columns, pa.array(receipts, pa.list_(pa.string()))], _NAMES)
 
 
-def _receipts(text: str) -> list[Receipt]:
-    fields, names = json.loads(text)
-    return [Receipt(block, n_users, Target(**fields)) for block, n_users in names]
+def _rows(table: "pa.RecordBatch | pa.Table") -> Iterator[tuple[int, NDArray[np.int64], list[str]]]:
+    for start, numbers, receipts in zip(*(table.column(name) for name in _NAMES), strict=True):
+        yield start.as_py(), np.frombuffer(numbers.as_buffer(), np.int64), receipts.as_py()
+
+
+def _agreed(receipts: list[tuple[int, list[str]]], size: int) -> list[Receipt]:
+    """The receipts that all shards agree on; an error if they do not, or if shards are missing."""
+    (_, texts), *others = sorted(receipts) or [(0, [])]
+    digests = sorted(map(_digest, texts))
+    if others != [(start, digests) for start in range(_SHARD, size, _SHARD)]:
+        raise PassRefused("parts of the sums are missing, or not of the same blocks; nothing was spent or released")
+    shares = [json.loads(text) for text in texts]
+    return [Receipt(block, n_users, Target(**fields)) for fields, names in shares for block, n_users in names]
 
 
 def session(
