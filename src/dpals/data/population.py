@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from numpy.typing import NDArray
 
 from dpals.data.rating_arrays import counted
-from dpals.release.passes import Block
 
 if TYPE_CHECKING:
     from dpals.data.ratings import Ratings
+    from dpals.release.passes import Block
 
 Public = TypeVar("Public")
 Result = TypeVar("Result")
@@ -21,7 +21,7 @@ class Population(Protocol):
     """Users in blocks, and what the caller declared public about them."""
 
     @property
-    def blocks(self) -> Sequence[Block]: ...
+    def blocks(self) -> "Sequence[Block]": ...
     @property
     def items(self) -> NDArray[Any]: ...
     @property
