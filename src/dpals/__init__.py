@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from dpals import testing as testing
     from dpals.data import datasets as datasets
     from dpals.data import simulate as simulate
+    from dpals.data.block_writer import write_blocks as write_blocks
+    from dpals.data.blocks import Blocks as Blocks
+    from dpals.data.blocks import open_blocks as open_blocks
     from dpals.data.ratings import Ratings as Ratings
     from dpals.data.read import read_ratings as read_ratings
     from dpals.engines import spark as spark
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     **{method.name: method.module for method in METHODS},
+    "Blocks": "dpals.data.blocks",
     "Budget": "dpals.release.accounting",
     "FactorModel": "dpals.model.factor_model",
     "InputError": "dpals.errors",
@@ -59,10 +63,12 @@ _HOMES = {
     "accounting": "dpals.release.accounting",
     "datasets": "dpals.data.datasets",
     "load": "dpals.model.factor_model",
+    "open_blocks": "dpals.data.blocks",
     "read_ratings": "dpals.data.read",
     "simulate": "dpals.data.simulate",
     "spark": "dpals.engines.spark",
     "testing": "dpals.testing",
+    "write_blocks": "dpals.data.block_writer",
 }
 
 __all__ = sorted(_HOMES)

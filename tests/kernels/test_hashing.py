@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 from scipy import stats
 
-from dpals.kernels.hashing import hashed_normal, hashed_uniform, id_hashes
+from dpals.kernels.hashing import block_hashes, hashed_normal, hashed_uniform, id_hashes
 
 
 def test_uniform_and_normal_have_their_distributions():
@@ -24,3 +25,12 @@ def test_ids_hash_by_what_they_are():
     text = np.array(["a", "b", "ä ö"], dtype=np.dtypes.StringDType())
     assert len(set(id_hashes(text).tolist())) == 3
     assert id_hashes(text)[0] == id_hashes(np.array(["a"]))[0]
+
+
+def test_block_hashes_are_functions_of_the_id_alone():
+    ids = np.arange(-500, 500)
+    hashes = block_hashes(ids)
+    assert len(set(hashes.tolist())) == len(ids)
+    np.testing.assert_array_equal(block_hashes(ids[::-7]), hashes[::-7])
+    np.testing.assert_array_equal(block_hashes(ids.astype("T")), hashes)
+    assert (hashes >> np.uint64(63)).mean() == pytest.approx(0.5, abs=0.05)

@@ -90,7 +90,7 @@ def _data_sets(
     """
     ways = makers()
     if n_items:
-        ways = {kind: make for kind, make in ways.items() if "history" not in kind}
+        ways = {kind: make for kind, make in ways.items() if "history" not in kind and "blocks" not in kind}
     chosen = kinds or tuple(ways)
     with TemporaryDirectory() as name:
         for number in range(pairs + 2 * len(chosen)):

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,8 @@ from scipy.sparse import csr_array
 from tests.privacy.odd_files import FORMATS, DataSet, Declared, in_parts, text_file
 from tests.privacy.odd_rows import RANGES, Person, people, rating_text, time_value
 
+from dpals.data import block_source
+from dpals.data.block_writer import write_blocks
 from dpals.data.ratings import Ratings
 from dpals.data.read import read_ratings
 
@@ -26,7 +29,7 @@ _USERS: dict[str, tuple[Any, ...]] = {
         *("7\r", "a\nb"),
     ),
 }
-PARQUET = ("Parquet", "folder of Parquet", "Parquet as history in parts")
+PARQUET = ("Parquet", "folder of Parquet", "Parquet as history in parts", "Parquet in blocks")
 _TIMES = ("int64", "float64", "datetime64[ns]", "datetime64[ms]", "datetime64[D]")
 _POLARS: dict[str, Any] = {
     "str": pl.String,
@@ -108,9 +111,10 @@ def frame(dice: Random, said: Declared, folder: Path, library: str) -> DataSet: 
 
 
 def parquet(dice: Random, said: Declared, folder: Path, kind: str) -> DataSet:
-    """A Parquet file, a folder of parts, or a history that is read in parts."""
+    """A Parquet file, a folder of parts, a history that is read in parts, or blocks that are written from a file."""
     table, said = _table(dice, said), replace(said, ids="auto")  # as the file's own schema says
     frame, rows_at_once = table.frame(), max(dice.choice([3, 1000]), len(table.owners) // 20)
+    ratings_per_block = dice.choice([1, 5, 1000])
 
     def read(numbers: Sequence[int]) -> list[Ratings]:
         rows, path = frame[list(numbers)], folder / "ratings.parquet"
@@ -123,6 +127,10 @@ def parquet(dice: Random, said: Declared, folder: Path, kind: str) -> DataSet:
             rows.write_parquet(path)
         if kind == PARQUET[2]:
             return in_parts(path, said, rows_at_once)
+        if kind == PARQUET[3]:
+            facts = {**said.facts, "implicit": said.limits is None, "ratings_per_block": ratings_per_block}
+            with patch.object(block_source, "ROWS_AT_ONCE", rows_at_once):
+                return list(write_blocks(path, folder / "blocks", overwrite=True, **facts))
         return [read_ratings(path, implicit=said.limits is None, **said.facts)]
 
     return DataSet(kind, table.owners, said, read)

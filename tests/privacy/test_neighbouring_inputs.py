@@ -30,7 +30,7 @@ def read_alike(pairs, seed):
     assert findings.problems == []
     assert findings.compared.total() >= pairs
     kinds = list(makers())
-    assert len(kinds) == 21
+    assert len(kinds) == 22
     for kind in kinds:
         assert findings.compared[kind] >= pairs // len(kinds) // 2
         assert findings.refused[kind] <= findings.compared[kind] / 2

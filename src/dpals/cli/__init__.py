@@ -16,6 +16,7 @@ _SECTIONS = {
     },
     "Use": {
         "fit": "Train a private model on a file of ratings.",
+        "blocks": "Write ratings larger than memory to a folder of blocks, to train on.",
         "split": "Split a file of ratings into a training file and a test file.",
         "evaluate": "Measure how well a model predicts ratings that it has not seen.",
         "recommend": "Recommend items to every user of a file.",

@@ -36,6 +36,12 @@ delta_option = click.option(
 rating_range_option = click.option(
     "--rating-range", nargs=2, type=float, metavar="LOW HIGH", help="The lowest and the highest possible rating."
 )
+implicit_option = click.option("--implicit", is_flag=True, help="Ignore the ratings: only who has what counts.")
+catalogue_option = click.option(
+    "--catalogue",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="All items: a text file with one id per line. Without it the items in RATINGS are declared public.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print only results and errors.")
 
@@ -99,6 +105,28 @@ def output_option(text: str) -> Callable[[Command], Command]:
 def folder_option(default: str, text: str) -> Callable[[Command], Command]:
     """-o for a folder, with its help text."""
     return click.option("-o", "--output", default=default, show_default=True, type=FOLDER, help=text)
+
+
+def read_catalogue(file: Path | None) -> list[str] | list[int] | None:
+    """The ids in a catalogue's file, as integers if all of them are."""
+    if file is None:
+        return None
+    items = [line for line in file.read_text(encoding="utf-8").splitlines() if line]
+    return [int(item) for item in items] if all(item.lstrip("-").isdigit() for item in items) else items
+
+
+@contextmanager
+def range_asked_for(path: Path) -> Iterator[None]:
+    """Where ratings are read without their range, ask for it in the words of the command."""
+    from dpals.errors import RangeMissingError
+
+    try:
+        yield
+    except RangeMissingError:
+        raise click.UsageError(
+            f"{path.name} has ratings: declare their scale with --rating-range LOW HIGH, for example 0.5 5. The scale "
+            "must be known without looking at the data. Or ignore the ratings with --implicit"
+        ) from None
 
 
 def messages(quiet: bool) -> "Console":

@@ -9,13 +9,17 @@ import click
 from dpals.cli.common import (
     FILE,
     FOLDER,
+    catalogue_option,
     delta_option,
+    implicit_option,
     json_option,
     messages,
     print_json,
     quiet_option,
+    range_asked_for,
     rating_range_option,
     ratings_argument,
+    read_catalogue,
     reading_options,
     warnings_shown,
 )
@@ -35,12 +39,8 @@ if TYPE_CHECKING:
 @click.option("--epsilon", type=float, help="How much privacy to spend; smaller is more private, 1 is a good start.")
 @delta_option
 @rating_range_option
-@click.option("--implicit", is_flag=True, help="Ignore the ratings: only who has what counts.")
-@click.option(
-    "--catalogue",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="All items: a text file with one id per line. Without it the items in RATINGS are declared public.",
-)
+@implicit_option
+@catalogue_option
 @click.option(
     "--method",
     default="pooled",
@@ -185,17 +185,6 @@ def _summarise(spending: Spending, result: dict[str, Any], output: Path, console
 def _read(path: Path, catalogue: Path | None, rating_range: tuple[float, float] | None, **columns: Any) -> "Ratings":
     """Read the ratings, with the catalogue if there is one."""
     from dpals.data.read import read_ratings
-    from dpals.errors import RangeMissingError
 
-    items: list[str] | list[int] | None = None
-    if catalogue is not None:
-        items = [line for line in catalogue.read_text(encoding="utf-8").splitlines() if line]
-        if all(item.lstrip("-").isdigit() for item in items):
-            items = [int(item) for item in items]
-    try:
-        return read_ratings(path, rating_range=rating_range, catalogue=items, **columns)
-    except RangeMissingError:
-        raise click.UsageError(
-            f"{path.name} has ratings: declare their scale with --rating-range LOW HIGH, for example 0.5 5. The scale "
-            "must be known without looking at the data. Or ignore the ratings with --implicit"
-        ) from None
+    with range_asked_for(path):
+        return read_ratings(path, rating_range=rating_range, catalogue=read_catalogue(catalogue), **columns)

@@ -18,6 +18,7 @@ def _names_for_the_command(found: re.Match[str]) -> str:
 _WORDS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r'on_bad_rows="(\w+)"': r"--on-bad-rows \1",
     r'on_unknown_items="(\w+)"': r"--on-bad-rows \1",
+    r"\boverwrite=True": "--overwrite",
     r"rating_range=\(lowest, highest\)": "--rating-range LOW HIGH",
     r"rating_range=\(([\d.]+), ([\d.]+)\)": r"--rating-range \1 \2",
     r"\(implicit=True where a table is read\)": "(--implicit)",

@@ -26,14 +26,14 @@ def refuse_changes(path: Path) -> Iterator[None]:
     Traceback (most recent call last):
     dpals.errors.InputError: ...a.csv changed while it was read: wait until it is complete, or read a copy of it
     """
-    before = _state(path)
+    before = file_states(path)
     try:
         yield
     except (InputError, OSError) as problem:
-        if _state(path) != before:
+        if file_states(path) != before:
             raise _changed(path) from problem
         raise
-    if _state(path) != before:
+    if file_states(path) != before:
         raise _changed(path)
 
 
@@ -41,7 +41,7 @@ def _changed(path: Path) -> InputError:
     return InputError(f"{path} changed while it was read: wait until it is complete, or read a copy of it")
 
 
-def _state(path: Path) -> dict[Path, tuple[int, int, int]] | None:
+def file_states(path: Path) -> dict[Path, tuple[int, int, int]] | None:
     """What distinguishes each file from another or a later one; None where there is nothing to read."""
     try:
         files = parquet_files(path) if path.is_dir() else [path]

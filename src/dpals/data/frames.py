@@ -13,6 +13,8 @@ from dpals.data.sources import Batch
 from dpals.data.timestamps import timestamp_series
 from dpals.errors import InputError
 
+BATCH_ROWS = 500_000
+
 
 class ArraySource:
     """One array per column, as `Ratings.from_arrays` takes them."""
@@ -55,11 +57,17 @@ class FrameSource:
         self.columns = options.find(names, self.name)
         self.schema = self.columns.declared_by("The frame")
         used = list(self.columns.used().values())
-        self._frame = frame.select(used).collect() if isinstance(frame, pl.LazyFrame) else frame[used]
+        self._frame = frame.select(used) if isinstance(frame, pl.LazyFrame) else frame[used]
 
     def batches(self, bad: BadRows) -> Iterator[Batch]:  # noqa: ARG002
-        """Give everything at once."""
-        yield typed_batch(self._frame, self.columns, row_of_array)
+        """Give everything at once, but a lazy frame, which may be larger than memory, slice by slice."""
+        if not isinstance(self._frame, pl.LazyFrame):
+            yield typed_batch(self._frame, self.columns, row_of_array)
+            return
+        start = 0
+        for frame in self._frame.collect_batches(chunk_size=BATCH_ROWS):
+            yield typed_batch(frame, self.columns, lambda row, start=start: row_of_array(start + row))  # type: ignore[misc]
+            start += frame.height
 
 
 def is_pandas(frame: Any) -> bool:

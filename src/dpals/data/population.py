@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
-from dpals.release.passes import Block
+from dpals.data.rating_arrays import counted
 
 if TYPE_CHECKING:
     from dpals.data.ratings import Ratings
+    from dpals.release.passes import Block
 
 Public = TypeVar("Public")
 Result = TypeVar("Result")
@@ -20,7 +21,7 @@ class Population(Protocol):
     """Users in blocks, and what the caller declared public about them."""
 
     @property
-    def blocks(self) -> Sequence[Block]: ...
+    def blocks(self) -> "Sequence[Block]": ...
     @property
     def items(self) -> NDArray[Any]: ...
     @property
@@ -30,6 +31,29 @@ class Population(Protocol):
     @property
     def is_implicit(self) -> bool: ...
     def public_facts(self) -> list[str]: ...
+
+
+class Declared(Protocol):
+    """What the caller declared about ratings."""
+
+    @property
+    def n_items(self) -> int: ...
+    @property
+    def rating_range(self) -> tuple[float, float] | None: ...
+    @property
+    def catalogue_declared(self) -> bool: ...
+    @property
+    def schema(self) -> str: ...
+
+
+def declared_facts(ratings: Declared) -> list[str]:
+    """Say what the caller declared public about ratings, for the privacy statement."""
+    origin = "given" if ratings.catalogue_declared else "taken from the data and thereby declared public"
+    facts = [f"The catalogue has {counted(ratings.n_items, 'item')}: {origin} by the caller."]
+    if ratings.rating_range is not None:
+        low, high = ratings.rating_range
+        facts.insert(0, f"Every rating lies between {low:g} and {high:g}: declared by the caller.")
+    return [*facts, ratings.schema] if ratings.schema else facts
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
 """The arrays of Ratings: a sparse matrix of users by items with its ids, checked once and never changed."""
 
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,9 @@ from numpy.typing import NDArray
 from dpals.data.rating_range import Range
 from dpals.data.reading_report import ReadingReport
 from dpals.errors import InputError
+
+_known_distinct: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
+"""Arrays of ids that were checked, by their identity. They are read-only since."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,11 +96,7 @@ class RatingArrays:
         return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
 
     def __repr__(self) -> str:
-        sizes = f"{counted(self.n_users, 'user')}, {counted(self.n_items, 'item')}"
-        if self.rating_range is None:
-            return f"Ratings({sizes}, {counted(self.n_ratings, 'implicit pair')})"
-        low, high = self.rating_range
-        return f"Ratings({sizes}, {counted(self.n_ratings, 'rating')} from {low:g} to {high:g})"
+        return f"Ratings({sizes(self)})"
 
 
 SomeRatings = TypeVar("SomeRatings", bound=RatingArrays)
@@ -113,8 +113,32 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+class Sized(Protocol):
+    """What is said of ratings in a line."""
+
+    @property
+    def n_users(self) -> int: ...
+    @property
+    def n_items(self) -> int: ...
+    @property
+    def n_ratings(self) -> int: ...
+    @property
+    def rating_range(self) -> Range | None: ...
+
+
+def sizes(ratings: Sized) -> str:
+    """How many users, items and ratings there are, in words."""
+    both = f"{counted(ratings.n_users, 'user')}, {counted(ratings.n_items, 'item')}"
+    if ratings.rating_range is None:
+        return f"{both}, {counted(ratings.n_ratings, 'implicit pair')}"
+    low, high = ratings.rating_range
+    return f"{both}, {counted(ratings.n_ratings, 'rating')} from {low:g} to {high:g}"
+
+
 def _check_structure(ratings: RatingArrays) -> None:
     """Raise unless the arrays form a sparse matrix without duplicates, and the ratings lie in their range."""
+    from dpals.kernels.structure import problem_of  # which takes long to import
+
     indptr, indices, n = ratings.indptr, ratings.indices, len(ratings.indices)
     types: dict[str, tuple[NDArray[Any] | None, type[np.generic], int]] = {
         "indptr": (indptr, np.int64, ratings.n_users + 1),
@@ -125,24 +149,29 @@ def _check_structure(ratings: RatingArrays) -> None:
     for name, (array, dtype, length) in types.items():
         if array is not None and (array.dtype != dtype or array.shape != (length,)):
             raise InputError(f"{name} must be {np.dtype(dtype)} of length {length:,}, not {array.dtype} {array.shape}")
-    if indptr[0] != 0 or indptr[-1] != n or np.any(indptr[1:] < indptr[:-1]):
-        raise InputError(f"indptr must rise from 0 to the number of entries, {n:,}")
-    if n and (indices.min() < 0 or indices.max() >= ratings.n_items):
-        raise InputError(f"indices must lie between 0 and {ratings.n_items - 1:,}, the last item")
-    rising = indices[1:] > indices[:-1]
-    starts = indptr[1:-1]
-    rising[starts[(starts > 0) & (starts < n)] - 1] = True
-    if not rising.all():
-        raise InputError("indices must strictly increase within each user: an item is out of order or there twice")
     for name, ids in {"users": ratings.users, "items": ratings.items}.items():
         if not _are_distinct(ids):
             raise InputError(f"{name} must all be different: one of them is there twice")
-    if ratings.values is not None and ratings.rating_range is not None and n:
-        low, high = np.float32(ratings.rating_range[0]), np.float32(ratings.rating_range[1])
-        if not (ratings.values.min() >= low and ratings.values.max() <= high):
-            raise InputError(f"values must lie in the rating range {ratings.rating_range}")
+    problem = problem_of(indptr, indices, ratings.n_items, ratings.values, ratings.rating_range or (0.0, 0.0))
+    if problem is not None:
+        raise InputError(
+            {
+                "pointers": f"indptr must rise from 0 to the number of entries, {n:,}",
+                "outside": f"indices must lie between 0 and {ratings.n_items - 1:,}, the last item",
+                "order": "indices must strictly increase within each user: an item is out of order or there twice",
+                "values": f"values must lie in the rating range {ratings.rating_range}",
+            }[problem]
+        )
 
 
 def _are_distinct(ids: NDArray[Any]) -> bool:
-    """Whether no id is there twice. Most ids come in rising order, and need not be sorted to see it."""
-    return bool(np.all(ids[1:] > ids[:-1])) or len(np.unique(ids)) == len(ids)
+    """Whether no id is there twice. Most ids come in rising order, and need not be sorted to see it.
+
+    Ratings that are made of others often share an array of ids with them, which is then known.
+    """
+    if _known_distinct.get(id(ids)) is ids and not ids.flags.writeable:
+        return True
+    distinct = bool(np.all(ids[1:] > ids[:-1])) or len(np.unique(ids)) == len(ids)
+    if distinct:
+        _known_distinct[id(ids)] = ids
+    return distinct

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpals.data.bad_rows import BadRows, OnBadRows
 from dpals.data.columns import ColumnOptions
-from dpals.data.population import MemoryBlock
-from dpals.data.rating_arrays import RatingArrays, counted
+from dpals.data.population import MemoryBlock, declared_facts
+from dpals.data.rating_arrays import RatingArrays
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -297,9 +297,4 @@ class Ratings(RatingArrays):
         Every rating lies between 1 and 5: declared by the caller.
         The catalogue has 1 item: taken from the data and thereby declared public by the caller.
         """
-        origin = "given" if self.catalogue_declared else "taken from the data and thereby declared public"
-        facts = [f"The catalogue has {counted(self.n_items, 'item')}: {origin} by the caller."]
-        if self.rating_range is not None:
-            low, high = self.rating_range
-            facts.insert(0, f"Every rating lies between {low:g} and {high:g}: declared by the caller.")
-        return [*facts, self.schema] if self.schema else facts
+        return declared_facts(self)

@@ -7,7 +7,6 @@ history of one piece needs no temporary file.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +15,22 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dpals.data.bad_rows import BadRows
+from dpals.data.bounded_batches import ROWS_AT_ONCE, CommonIdType, pieces
 from dpals.data.build import build_even_if_empty, refuse_if_all_dropped, refuse_if_no_rows
 from dpals.data.columns import ColumnOptions, Columns, IdOption, IdType
 from dpals.data.deduplicate import sort_and_deduplicate
 from dpals.data.external_sort import ExternalSort
 from dpals.data.file_changes import refuse_changes
 from dpals.data.file_format import open_table
-from dpals.data.ids import is_text, to_array, to_series
+from dpals.data.ids import to_array, to_series
 from dpals.data.rating_range import Range
 from dpals.data.ratings import Ratings
 from dpals.data.reading_report import ReadingReport
-from dpals.data.sources import Batch, Source
+from dpals.data.sources import Source
 from dpals.errors import InputError
 
-ROWS_AT_ONCE = 1 << 21
 _NO_ITEM = -1
 """Stands in a row that only says that its user exists: the item of that row was not in the catalogue."""
-_LARGEST = np.iinfo(np.int64).max
 
 
 @contextmanager
@@ -92,9 +90,6 @@ def stream_history(
 class StreamedHistory:
     """Ratings of some users at a time, in the order of their ids. Made by `stream_history`."""
 
-    user_type: type[pl.DataType] | None = None
-    """What user ids are, once a row has been seen: text, or integers of 64 bits with or without a sign."""
-
     def __init__(
         self,
         source: Source,
@@ -114,8 +109,15 @@ class StreamedHistory:
         self._sort = external_sort
         self._missing = dict.fromkeys(only)
         self._only = only
-        self._lowest, self._highest = 0, 0
+        self._users = CommonIdType(f"{source.name}, column {source.columns.user!r}")
         self._rows_used = self._duplicates = 0
+
+    @property
+    def user_type(self) -> type[pl.DataType] | None:
+        """What user ids are, once a row has been seen: text, or integers of 64 bits with or without a sign."""
+        if self._users.dtype is None:
+            return None
+        return {"i": pl.Int64, "u": pl.UInt64}.get(self._users.dtype.kind, pl.String)
 
     @property
     def n_rows(self) -> int:
@@ -134,11 +136,10 @@ class StreamedHistory:
 
     def read(self, rows_at_once: int, progress: Callable[[int], object]) -> None:
         """Take in the whole source."""
-        batches = _limit_batches(self._source.batches(self._bad), rows_at_once)
-        for first in batches:
+        for piece in pieces(self._source, self._bad, rows_at_once):
             ratings = build_even_if_empty(
                 Ratings,
-                _BoundedSource(self._source.name, self.columns, chain([first], batches), rows_at_once),
+                piece,
                 rating_range=self._range,
                 catalogue=self._catalogue,
                 bad=self._bad,
@@ -146,30 +147,11 @@ class StreamedHistory:
                 user_ids=self._user_ids,
             )
             if ratings.n_users:
-                self._check_types(ratings.users)
+                self._users.include(ratings.users)
                 self._sort.add(self._chosen(_rows(ratings)), self.user_type or pl.Int64)
             self._rows_used += ratings.report.rows_read - sum(ratings.report.rows_dropped.values())
             self._duplicates += ratings.report.duplicates_replaced
             progress(self.report.rows_read)
-
-    def _check_types(self, users: NDArray[Any]) -> None:
-        """Raise where parts of a table have ids of different types, or integers that need more than 64 bits."""
-        text = is_text(users)
-        if self.user_type is not None and text != (self.user_type is pl.String):
-            raise InputError(
-                f"{self._source.name}, column {self.columns.user!r}: mixed id types: text in some rows and integers in "
-                "others. Make them all integers or all text"
-            )
-        if text:
-            self.user_type = pl.String
-            return
-        self._lowest, self._highest = min(self._lowest, int(users[0])), max(self._highest, int(users[-1]))
-        self.user_type = pl.UInt64 if self._highest > _LARGEST else pl.Int64
-        if self._lowest < 0 and self.user_type is pl.UInt64:
-            raise InputError(
-                f"{self._source.name}, column {self.columns.user!r}: ids from {self._lowest} to {self._highest} do not "
-                "fit in 64 bits. Make them text"
-            )
 
     def _chosen(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows of the users that were asked for."""
@@ -201,29 +183,6 @@ class StreamedHistory:
         )
         self._duplicates += ratings.report.duplicates_replaced
         return ratings
-
-
-class _BoundedSource:
-    """The next batches of a source, until they have about the given number of rows."""
-
-    def __init__(self, name: str, columns: Columns, batches: Iterator[Batch], n_rows: int) -> None:
-        self.name, self.columns, self.schema = name, columns, ""
-        self._batches, self._n_rows = batches, n_rows
-
-    def batches(self, bad: BadRows) -> Iterator[Batch]:  # noqa: ARG002
-        taken = 0
-        for batch in self._batches:
-            yield batch
-            taken += batch.frame.height
-            if taken >= self._n_rows:
-                return
-
-
-def _limit_batches(batches: Iterator[Batch], at_most: int) -> Iterator[Batch]:
-    """The same rows in batches that are not too large."""
-    for batch in batches:
-        for start in range(0, batch.frame.height, at_most):
-            yield Batch(batch.frame.slice(start, at_most), lambda row, b=batch, s=start: b.place(s + row))  # type: ignore[misc]
 
 
 def _rows(ratings: Ratings) -> pl.DataFrame:

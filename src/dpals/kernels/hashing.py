@@ -39,6 +39,20 @@ def _text_hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), sys.byteorder)
 
 
+def block_hashes(ids: NDArray[Any]) -> NDArray[np.uint64]:
+    """A 64-bit number for each user id. Its leading bits say in which block of users the user is.
+
+    Formal guarantee (docs/privacy.md, step 10): a user's number is a function of that user's id alone. Different
+    integers have different numbers.
+
+    Examples
+    --------
+    >>> [f"{number:016x}" for number in block_hashes(np.array([7, 8]))]
+    ['64bf61b512ffabe7', 'e4892e1ae6477125']
+    """
+    return _mixed(0, id_hashes(ids))
+
+
 def row_hashes(indptr: NDArray[np.int64], *words: NDArray[Any]) -> NDArray[np.uint64]:
     """A 64-bit number for each row of a sparse matrix, from the words of its entries in any order.
 

@@ -34,7 +34,7 @@ def draft(path: Path, mode: int = 0o666) -> Iterator[Path]:
     """
     remove_drafts(path.parent, re.escape(path.name))
     place = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")
-    with _held(place, mode):
+    with held(place, mode):
         try:
             yield place
             _sync(place)
@@ -87,10 +87,10 @@ def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
         place.write_bytes(content)
 
 
-def _held(place: Path, mode: int) -> AbstractContextManager[object]:
-    """Make a draft and hold its lock, where the file system has locks."""
+def held(path: Path, mode: int) -> AbstractContextManager[object]:
+    """Make a file if need be and hold its lock, where the file system has locks."""
     try:
-        return lock(place, mode)
+        return lock(path, mode)
     except OSError as problem:
         if problem.errno in _NO_LOCKS:
             return nullcontext()
