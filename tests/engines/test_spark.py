@@ -136,33 +136,28 @@ def test_a_task_uses_the_cores_that_it_has(ratings, engine, tmp_path):
     assert (tmp_path / "threads").read_text() == "1"
 
 
-def when_written(path, seconds=60):
-    """What another process writes to a file."""
+def when_written(path, wanted, seconds=60):
+    """What another process writes to a file, as soon as there is something in it that is wanted."""
     end = time.monotonic() + seconds
-    while not path.exists():
+    while not (found := path.exists() and wanted(path.read_text())):
         assert time.monotonic() < end, f"nobody wrote {path}"
         time.sleep(0.02)
-    return path.read_text()
+    return found
 
 
-def ancestors(process):
-    """Ids of the parent of a process, its parent, and so on."""
-    while process > 1:
-        process = int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
-        yield process
-
-
-def kill_worker(path, which=0):
-    """End the Python process that writes its id to the file, or its parent, if this session started it."""
-    process = int(when_written(path).split()[which])
-    assert os.getpid() in ancestors(process)
+def kill(process):
+    """End a process that this test started, by way of others."""
+    parent = process
+    while parent not in (os.getpid(), 1):
+        parent = int(Path(f"/proc/{parent}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    assert parent == os.getpid()
     os.kill(process, signal.SIGKILL)
 
 
 def test_a_worker_that_is_killed_changes_nothing(engine, ratings, tmp_path):
     parts = in_parts(ratings, 4).blocks
     blocks = [Slow(parts[0], tmp_path), *parts[1:]]
-    killer = threading.Thread(target=kill_worker, args=(tmp_path / "processes",))
+    killer = threading.Thread(target=lambda: kill(int(when_written(tmp_path / "processes", str.split)[0])))
     killer.start()
     assert_same_pass(engine, weights(), blocks, parts)
     killer.join()
@@ -245,3 +240,74 @@ def test_without_java_or_pyspark_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(dpals.InputError, match=r"pip install 'dpals\[spark\]'"):
         dpals.spark.session("local[1]")
+
+
+def frame_of(spark, ratings):
+    users, items = ratings.users[ratings.rows].tolist(), ratings.items[ratings.indices].tolist()
+    columns = {"who": users, "film": items, "stars": ratings.values.tolist()}
+    schema = f"who {'string' if isinstance(users[0], str) else 'long'}, film long, stars float, note string"
+    return spark.createDataFrame([(*row, "unused") for row in zip(*columns.values(), strict=True)], schema)
+
+
+@pytest.fixture(scope="module")
+def frame(spark, ratings):
+    return frame_of(spark, ratings).repartition(3).cache()
+
+
+NAMES = {"user": "who", "item": "film"}
+
+
+@pytest.fixture(scope="module")
+def blocks(frame, ratings, tmp_path_factory):
+    declared = {"rating_range": (0.5, 5.0), "catalogue": ratings.items, "ratings_per_block": 2000}
+    return dpals.spark.write_blocks(frame, tmp_path_factory.mktemp("spark") / "blocks", **NAMES, **declared)
+
+
+def test_blocks_of_a_frame_are_those_of_the_same_ratings(blocks, ratings, tmp_path):
+    expected = dpals.write_blocks(ratings, tmp_path, ratings_per_block=2000)
+    assert [block.name for block in blocks.blocks] == [block.name for block in expected.blocks]
+    assert len(blocks.blocks) > 2
+    hidden = [path.name for path in blocks.folder.iterdir() if path.name.startswith(".")]
+    assert hidden == [], "what Spark wrote on the way is gone"
+
+
+def test_blocks_on_disk_give_the_same_bits(blocks, ratings, engine):
+    tables, receipts = engine.run(weights(), blocks.blocks)
+    check_receipts(receipts, blocks.blocks)
+    assert np.array_equal(tables[0], LocalEngine().run(weights(), ratings.blocks)[0][0])
+
+
+def test_a_block_that_has_changed_is_refused(blocks, engine, tmp_path):
+    copy = dpals.open_blocks(shutil.copytree(blocks.folder, tmp_path / "copy"))
+    path = copy.blocks[1].path
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(dpals.InputError, match="is damaged, or is another file"):
+        engine.run(weights(), copy.blocks)
+
+
+def rows_of(table):
+    return sorted(tuple(row) for row in table.collect())
+
+
+def test_recommendations_are_those_of_the_model(ratings, frame, blocks):
+    """From a frame in any order, and from blocks."""
+    fitted = dpals.PrivateBiases(epsilon=8.0, insecure_seed=3).fit(ratings)
+    ids, scores = fitted.recommend(ratings, k=3)
+    expected = [
+        (int(user), rank + 1, int(item), float(score))
+        for user, row, values in zip(ratings.users, ids, scores, strict=True)
+        for rank, (item, score) in enumerate(zip(row, values, strict=True))
+        if score > -np.inf
+    ]
+    from_frame = dpals.spark.recommend(fitted, frame, 3, **NAMES)
+    assert from_frame.columns == ["who", "rank", "film", "score"]
+    assert rows_of(from_frame) == sorted(expected)
+    assert rows_of(dpals.spark.recommend(fitted.model_, blocks, 3)) == sorted(expected)
+
+
+def test_rows_are_cut_between_users(monkeypatch):
+    pa = pytest.importorskip("pyarrow")
+    monkeypatch.setattr(engine_module, "_ROWS_AT_ONCE", 3)
+    batches = [pa.record_batch({"user": users}) for users in (["a", "a"], ["a", "b"], ["b", "b"], ["c"], ["d", "d"])]
+    cut = [table.column("user").to_pylist() for table in engine_module._whole_users(iter(batches), "user")]
+    assert cut == [["a", "a", "a"], ["b", "b", "b"], ["c"], ["d", "d"]]
