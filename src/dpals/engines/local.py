@@ -36,7 +36,7 @@ class LocalEngine:
 
 def _add_blocks(work: Work, waiting: "SimpleQueue[Block]", tables: list[Table], threads: int) -> list[Receipt]:
     """Add blocks to tables until none is left."""
-    receipts = []
+    receipts: list[Receipt] = []
     with limited_threads(threads):
         while True:
             try:
