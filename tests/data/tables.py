@@ -17,7 +17,9 @@ Table = dict[str, list[Any]]
 Row = tuple[Any, Any, float, int]
 """User, item, rating and timestamp."""
 
-visible_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\r"), min_size=1, max_size=8)
+visible_text = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\r\ufeff"), min_size=1, max_size=8
+)
 text_ids = visible_text.filter(lambda text: text.strip(" \t") != "")
 integer_ids = st.integers(-(2**63), 2**63 - 1)
 ids = st.one_of(

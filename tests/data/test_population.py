@@ -8,10 +8,24 @@ def ratings():
     return dpals.Ratings.from_arrays([1, 2, 2], [5, 5, 6])
 
 
-def test_ratings_in_memory_are_one_block_with_everyone():
+def test_few_ratings_in_memory_are_one_block_with_everyone():
     data = ratings()
     (block,) = data.blocks
     assert block.open() is data
+
+
+def test_many_ratings_in_memory_are_views_in_several_blocks(monkeypatch):
+    monkeypatch.setattr("dpals.data.ratings._RATINGS_PER_BLOCK", 10)
+    rng = np.random.default_rng(1)
+    users, items = np.nonzero(rng.random((30, 9)) < rng.random((30, 1)))
+    data = dpals.Ratings.from_arrays(users, items)
+    parts = [block.open() for block in data.blocks]
+    assert len(parts) > 5
+    assert len({block.name for block in data.blocks}) == len(parts)
+    assert np.concatenate([part.users for part in parts]).tolist() == data.users.tolist()
+    assert np.concatenate([part.indices for part in parts]).tolist() == data.indices.tolist()
+    assert all(np.shares_memory(part.indices, data.indices) for part in parts)
+    assert [block.open() for block in data.blocks] == parts, "they stay the same, and remember"
 
 
 def test_the_last_result_is_remembered_for_the_same_values_and_block():

@@ -23,7 +23,6 @@ def known(rows, items):
 
 def ratings_of(rows, catalogue):
     users, items, values, times = columns(rows)
-    users = np.array(users, np.dtypes.StringDType()) if isinstance(users[0], str) else np.array(users)
     return Ratings.from_arrays(users, items, values, timestamps=times, rating_range=RANGE, catalogue=catalogue)
 
 

@@ -1,39 +1,79 @@
+import threading
+
 import numpy as np
+import pytest
 
 import dpals
+from dpals.engines import local
 from dpals.engines.local import LocalEngine
-from dpals.kernels.target import target
+from dpals.kernels.threads import limited_threads
 from dpals.private.means import weight_contribution
 from dpals.release.contribution import Grid, Query
-from dpals.release.passes import Pass, Receipt
+from dpals.release.passes import Pass
+
+N_ITEMS = 40
 
 
-def test_one_block_is_open_at_a_time():
-    """Memory holds one block and the tables, however many users there are."""
-    log = []
+class Part:
+    """A block of one user with one item, which counts how many blocks are open at once."""
 
-    class Part:
-        def __init__(self, number):
-            self.name, self.number = f"part {number}", number
+    lock = threading.Lock()
+    open_now = 0
+    most = 0
 
-        def open(self):
-            log.append(f"open {self.number}")
-            return dpals.Ratings.from_arrays([self.number], [0], catalogue=[0])
+    def __init__(self, number):
+        self.name, self.number = f"part {number}", number
 
-    def logged(ratings, _):
-        log.append(f"use {ratings.users[0]}")
-        return weight_contribution(ratings)
+    def open(self):
+        with Part.lock:
+            Part.open_now += 1
+            Part.most = max(Part.most, Part.open_now)
+        return dpals.Ratings.from_arrays([self.number], [self.number % N_ITEMS], catalogue=range(N_ITEMS))
 
-    query = Query("weights", 1, 1.0)
-    work = Pass(logged, None, (query,), (Grid.of(query, 10),))
-    tables, receipts = LocalEngine().run(work, [Part(1), Part(2)])
-    assert log == ["open 1", "use 1", "open 2", "use 2"]
-    assert receipts == [Receipt("part 1", 1, target()), Receipt("part 2", 1, target())]
-    assert np.array_equal(tables[0], [[2 * 2**10]])
+
+def counted(ratings, _):
+    with Part.lock:
+        Part.open_now -= 1
+    return weight_contribution(ratings)
+
+
+@pytest.fixture(autouse=True)
+def none_open():
+    Part.open_now = Part.most = 0
+
+
+def work(function=counted):
+    query = Query("weights", N_ITEMS, 1.0)
+    return Pass(function, None, (query,), (Grid.of(query, 10),))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_each_thread_has_at_most_one_block_open(threads):
+    """Memory holds as many blocks as there are threads, however many users there are."""
+    with limited_threads(threads):
+        tables, receipts = LocalEngine().run(work(), [Part(number) for number in range(100)])
+    assert 1 <= Part.most <= threads
+    assert sorted(receipt.block for receipt in receipts) == sorted(f"part {number}" for number in range(100))
+    expected = np.bincount(np.arange(100) % N_ITEMS, minlength=N_ITEMS)
+    assert np.array_equal(tables[0][:, 0], expected * 2**10)
+
+
+def test_there_are_few_copies_of_large_tables(monkeypatch):
+    monkeypatch.setattr(local, "_LARGEST_COPIES", 8 * N_ITEMS - 1)
+    with limited_threads(4):
+        LocalEngine().run(work(), [Part(number) for number in range(20)])
+    assert Part.most == 1
 
 
 def test_no_blocks_are_nobody():
-    query = Query("weights", 3, 1.0)
-    tables, receipts = LocalEngine().run(Pass(weight_contribution, None, (query,), (Grid.of(query, 10),)), [])
+    tables, receipts = LocalEngine().run(work(), [])
     assert receipts == []
-    assert np.array_equal(tables[0], np.zeros((3, 1)))
+    assert np.array_equal(tables[0], np.zeros((N_ITEMS, 1)))
+
+
+def test_an_error_in_a_block_is_raised():
+    def failing(ratings, _):
+        raise dpals.errors.InputError(f"user {ratings.users[0]}")
+
+    with limited_threads(2), pytest.raises(dpals.errors.InputError, match="user"):
+        LocalEngine().run(work(failing), [Part(number) for number in range(9)])

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpals.kernels.rows import entry_products, gram_matrix, pair_products, row_sums
+from dpals.kernels.rows import entry_norms, entry_products, gram_matrix, pair_products, row_sums, unit_rows
 
 
 @given(st.lists(st.lists(st.floats(-1e6, 1e6), max_size=5), max_size=8))
@@ -36,3 +36,19 @@ def test_products_are_those_of_numpy_and_depend_on_their_pair_alone(rank):
 def test_gram_matrices_are_those_of_numpy(shape):
     rows = np.random.default_rng(1).normal(size=shape)
     np.testing.assert_allclose(gram_matrix(rows), rows.T @ rows, atol=1e-11)
+
+
+def test_unit_rows_have_the_weights_of_their_entries_and_norm_one():
+    rng = np.random.default_rng(4)
+    indptr = np.array([0, 5, 5, 6, 20])
+    indices = np.concatenate([np.sort(rng.choice(30, n, replace=False)) for n in np.diff(indptr)]).astype(np.int32)
+    weights = rng.uniform(0, 5, 30)
+    found = unit_rows(indptr, indices, weights)
+    lengths = np.repeat(
+        [np.sqrt((weights[row] ** 2).sum()) for row in np.split(indices, indptr[1:-1])], np.diff(indptr)
+    )
+    np.testing.assert_allclose(found, weights[indices] / lengths, rtol=1e-14)
+    np.testing.assert_allclose(entry_norms(indptr, found), [1, 0, 1, 1], rtol=1e-14)
+    alone = unit_rows(np.array([0, 14]), indices[6:], weights)
+    assert np.array_equal(alone, found[6:]), "a row depends on itself alone"
+    assert not unit_rows(indptr, indices, np.zeros(30)).any()

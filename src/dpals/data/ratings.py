@@ -1,6 +1,7 @@
 """Ratings: who rated what, as arrays that never change, with the facts declared public about them."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,6 +14,8 @@ from dpals.data.rating_arrays import RatingArrays
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+_RATINGS_PER_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,9 +176,17 @@ class Ratings(RatingArrays):
         return from_sparse(cls, matrix, users, items, rating_range, implicit)
 
     @property
-    def blocks(self) -> tuple[MemoryBlock]:
-        """All users as one block, for methods that train on users in blocks."""
-        return (MemoryBlock(self),)
+    def blocks(self) -> tuple[MemoryBlock, ...]:
+        """The users in blocks, which threads share: views of these ratings, and one block if they are few."""
+        blocks: tuple[MemoryBlock, ...] | None = self.memory.get("blocks")
+        if blocks is None:
+            goals = np.arange(_RATINGS_PER_BLOCK, self.n_ratings, _RATINGS_PER_BLOCK)
+            edges = np.unique([0, *np.searchsorted(self.indptr, goals), self.n_users]).tolist()
+            parts = [self] if len(edges) <= 2 else [self.take_users(slice(*ends)) for ends in pairwise(edges)]
+            blocks = tuple(MemoryBlock(part, f"memory {number}") for number, part in enumerate(parts))
+            if len(blocks) > 1:
+                self.memory["blocks"] = blocks
+        return blocks
 
     def to_csr(self) -> "csr_array[Any, tuple[int, int]]":
         """Copy as a SciPy matrix of users by items, with ones for implicit feedback."""

@@ -11,6 +11,7 @@ shards with each other, and the mechanism compares the receipts with the populat
 same rows, and Spark uses one of them.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -21,11 +22,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpals.data.columns import ColumnOptions
 from dpals.data.population import MemoryBlock
 from dpals.errors import InputError
 from dpals.kernels.target import Target
@@ -34,14 +38,25 @@ from dpals.release.passes import Block, PassRefused, Receipt, Table, Work
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-_SHARD = 1 << 20
-"""Numbers in one row: 8 MB. A column of Arrow holds at most 2 GB, and rows of a batch are in memory together."""
-_PIECE = 1 << 23
-"""Numbers that the driver takes at once."""
+    from dpals.data.blocks import Blocks
+    from dpals.model.history import ColumnNames
+
+_SHARD = 1 << 15
+"""Numbers in one row: 256 KB. The memory of Java is divided into regions of 1 MB or more, and larger rows waste it."""
+_BATCH = 64 * _SHARD
+"""Numbers that are on the way between Java and Python at once: 16 MB."""
+_PIECE = 1 << 26
+"""Numbers that the driver takes at once: 512 MB."""
+_ROWS_AT_ONCE = 1 << 20
+"""Rows of a history that are turned into recommendations together, at least."""
+_NAMES = ("start", "numbers", "receipts")
 _ROW = "start long, numbers binary, receipts array<string>"
-_OWN_SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "4", "spark.sql.adaptive.enabled": "false"}
+_OWN_SETTINGS = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(_BATCH // _SHARD),
+    "spark.sql.adaptive.enabled": "false",  # it would merge the stages of small sums, one job at a time
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,30 +92,25 @@ class Engine:
         sums, tables = _tables(work)
         if not blocks:
             return tables, []
-        starts, receipts = [], set()
+        receipts: list[tuple[int, list[str]]] = []
         with _clear_errors():
             context = self._own.sparkContext
             slots = self.tasks or context.defaultParallelism
-            tasks, shards = min(len(blocks), slots), -(-len(sums) // _SHARD)
+            tasks, reducers = min(len(blocks), slots), min(-(-len(sums) // _SHARD), slots)
             threads = int(self._own.conf.get("spark.task.cpus", "1") or 1)
             sent = context.broadcast((work, [tuple(blocks[first::tasks]) for first in range(tasks)]))
             try:
-                numbers = self._own.range(0, tasks, 1, tasks)
-                partial = numbers.mapInArrow(lambda batches: _partial_sums(batches, sent, threads), _ROW)
-                summed = partial.repartition(min(shards, slots), "start").mapInArrow(_added_up, _ROW)
-                if shards > 1:  # all are added up at once before the driver takes the first
-                    summed = summed.repartition(-(-len(sums) // _PIECE), "start")
-                for row in summed.toLocalIterator():
-                    part = np.frombuffer(row.numbers, np.int64)
-                    sums[row.start : row.start + len(part)] = part
-                    starts.append(row.start)
-                    receipts.add(tuple(row.receipts))
+                shares = self._own.range(0, tasks, 1, tasks)
+                partial = shares.mapInArrow(lambda batches: _partial_sums(batches, sent, threads), _ROW)
+                summed = partial.repartition(reducers, "start").mapInArrow(_added_up, _ROW)
+                for table in _pieces(summed, len(sums)):
+                    for start, numbers, texts in _rows(table):
+                        sums[start : start + len(numbers)] = numbers
+                        receipts.append((start, texts))
             finally:
                 with suppress(Exception):  # the executors may be gone
                     sent.destroy()
-        if sorted(starts) != list(range(0, len(sums), _SHARD)) or len(receipts) != 1:
-            raise PassRefused("parts of the sums are missing or cover other blocks; nothing was spent or released")
-        return tables, [receipt for text in receipts.pop() for receipt in _receipts(text)]
+        return tables, _agreed(receipts, len(sums))
 
 
 def _tables(work: Work) -> tuple[Table, list[Table]]:
@@ -121,38 +131,187 @@ def _partial_sums(batches: Iterator["pa.RecordBatch"], sent: Any, threads: int) 
                 receipts = [work.add(block, tables) for block in shares[number]]
             names = [(receipt.block, receipt.n_users) for receipt in receipts]
             text = json.dumps([asdict(receipts[0].target), names])
-            for start in range(0, len(sums), _SHARD):
-                yield _row(start, sums[start : start + _SHARD], [text])
+            for start in range(0, len(sums), _BATCH):
+                numbers = sums[start : start + _BATCH]
+                marks = [
+                    [text if place == 0 else _digest(text)] for place in range(start, start + len(numbers), _SHARD)
+                ]
+                yield _shards(start, numbers, marks)
 
 
 def _added_up(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
     """On executors: shards of several tasks added up, each with the receipts of what is in it."""
     sums: dict[int, NDArray[np.int64]] = {}
     receipts: dict[int, list[str]] = {}
-    names = "start", "numbers", "receipts"
     for batch in batches:
-        for start, numbers, texts in zip(*map(batch.column, names), strict=True):
-            part, place = np.frombuffer(numbers.as_buffer(), np.int64), start.as_py()
-            if place in sums:
-                sums[place] += part
+        for start, numbers, texts in _rows(batch):
+            if start in sums:
+                sums[start] += numbers
             else:
-                sums[place] = part.copy()
-            receipts.setdefault(place, []).extend(texts.as_py())
-    for place, total in sums.items():
-        yield _row(place, total, sorted(receipts[place]))
+                sums[start] = numbers.copy()
+            receipts.setdefault(start, []).extend(texts)
+    for start, total in sums.items():
+        yield _shards(start, total, [sorted(receipts[start])])
 
 
-def _row(start: int, numbers: NDArray[np.int64], receipts: list[str]) -> "pa.RecordBatch":
+def _pieces(summed: "DataFrame", size: int) -> Iterator["pa.Table"]:
+    """All rows, some at a time if they are many: Spark refuses to bring more than ``spark.driver.maxResultSize``."""
+    if size <= _PIECE:
+        yield summed.toArrow()
+        return
+    summed.persist()
+    for first in range(0, size, _PIECE):
+        yield summed.where(f"start >= {first} and start < {first + _PIECE}").toArrow()
+    summed.unpersist()
+
+
+def _digest(text: str) -> str:
+    """Stands for receipts in all shards but the first."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _shards(start: int, numbers: NDArray[np.int64], receipts: list[list[str]]) -> "pa.RecordBatch":
+    """Numbers from `start` on as rows of one shard each, without copying them."""
     import pyarrow as pa
 
-    names, types = ["start", "numbers", "receipts"], [pa.int64(), pa.binary(), pa.list_(pa.string())]
-    columns = [pa.array([value], kind) for value, kind in zip((start, numbers.tobytes(), receipts), types, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, names)
+    ends = np.minimum(np.arange(len(receipts) + 1) * _SHARD, len(numbers))
+    buffers = [None, pa.py_buffer((ends * 8).astype(np.int32)), pa.py_buffer(numbers)]
+    columns = pa.array(start + ends[:-1]), pa.Array.from_buffers(pa.binary(), len(receipts), buffers)
+    return pa.RecordBatch.from_arrays([*columns, pa.array(receipts, pa.list_(pa.string()))], _NAMES)
 
 
-def _receipts(text: str) -> list[Receipt]:
-    fields, names = json.loads(text)
-    return [Receipt(block, n_users, Target(**fields)) for block, n_users in names]
+def _rows(table: "pa.RecordBatch | pa.Table") -> Iterator[tuple[int, NDArray[np.int64], list[str]]]:
+    for start, numbers, receipts in zip(*(table.column(name) for name in _NAMES), strict=True):
+        yield start.as_py(), np.frombuffer(numbers.as_buffer(), np.int64), receipts.as_py()
+
+
+def _agreed(receipts: list[tuple[int, list[str]]], size: int) -> list[Receipt]:
+    """The receipts that all shards agree on; an error if they do not, or if shards are missing."""
+    (_, texts), *others = sorted(receipts) or [(0, [])]
+    digests = sorted(map(_digest, texts))
+    if others != [(start, digests) for start in range(_SHARD, size, _SHARD)]:
+        raise PassRefused("parts of the sums are missing, or not of the same blocks; nothing was spent or released")
+    shares = [json.loads(text) for text in texts]
+    return [Receipt(block, n_users, Target(**fields)) for fields, names in shares for block, n_users in names]
+
+
+def write_blocks(
+    frame: "DataFrame",
+    folder: str | Path,
+    *,
+    user: str | None = None,
+    item: str | None = None,
+    rating: str | None = None,
+    timestamp: str | None = None,
+    implicit: bool = False,
+    **declared: Any,
+) -> "Blocks":
+    """Write ratings of a Spark frame to a folder of blocks, as `dpals.write_blocks` does for files.
+
+    Executors write the columns that are needed as Parquet to a temporary folder in `folder`, and the driver makes
+    blocks of it, on its own. All machines need the folder under one path, and the same user who may write there. The
+    blocks are the same bytes as from any other source.
+
+    Parameters
+    ----------
+    frame
+        A row for each rating, or for each pair of implicit feedback.
+    folder, user, item, rating, timestamp, implicit, **declared
+        As in `dpals.write_blocks`.
+    """
+    from dpals.data.block_writer import write_blocks
+
+    options = ColumnOptions(user, item, rating, timestamp, implicit)
+    columns: dict[str, Any] = {**options.find(frame.columns, "the frame").used()}
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".spark-", dir=folder) as place, _clear_errors():
+        rows = Path(place, "rows").absolute()
+        frame.select(*map(_quoted, columns.values())).write.parquet(rows.as_uri())
+        return write_blocks(rows, folder, **columns, implicit=implicit, **declared)
+
+
+def recommend(
+    model: Any, history: "DataFrame | Blocks", k: int = 20, exclude_seen: bool = True, **columns: Unpack["ColumnNames"]
+) -> "DataFrame":
+    """Recommend items to every user of a history, on executors.
+
+    Parameters
+    ----------
+    model
+        A `FactorModel`, or an estimator that is fitted.
+    history
+        The users' own rows: a Spark frame, or blocks from `dpals.open_blocks`, for the active session.
+    k, exclude_seen
+        As in `FactorModel.recommend`.
+    **columns
+        Names of the columns of a frame, if they are not the usual ones.
+
+    Returns
+    -------
+    DataFrame
+        A row for each user and item: user, rank (1 is best), item, score. It belongs to these users.
+    """
+    from dpals.data.blocks import Blocks
+    from dpals.data.ids import is_text
+    from dpals.model.batch import names_in_table
+    from dpals.model.history import wanted_columns
+
+    model = getattr(model, "model_", model)
+    spark = _pyspark().sql.SparkSession.active() if isinstance(history, Blocks) else history.sparkSession
+    sent = spark.sparkContext.broadcast((model, history.blocks if isinstance(history, Blocks) else ()))
+    if isinstance(history, Blocks):
+        text, names, used = any(is_text(block.open().users) for block in history.blocks[:1]), ("user", "item"), {}
+        rows = spark.range(0, len(history.blocks), 1, max(1, len(history.blocks)))
+    else:
+        found = wanted_columns(model.rating_range, columns).find(history.columns, "the history")
+        used, names, by = found.used(), names_in_table(found), _quoted(found.user)
+        text = history.schema[found.user].dataType.simpleString() == "string"
+        rows = history.select(*map(_quoted, used.values())).repartition(by).sortWithinPartitions(by)
+    kinds = ["string" if text else "long", "int", "string" if is_text(model.items) else "long", "float"]
+    titles = [names[0], "rank", names[1], "score"]
+    schema = ", ".join(f"{_quoted(title)} {kind}" for title, kind in zip(titles, kinds, strict=True))
+    k = min(k, len(model.items))
+    return rows.mapInArrow(lambda batches: _recommended(batches, sent, used, names, k, exclude_seen), schema)
+
+
+def _recommended(
+    batches: Iterator["pa.RecordBatch"], sent: Any, used: Any, names: tuple[str, str], k: int, exclude_seen: bool
+) -> Iterator["pa.RecordBatch"]:
+    """On executors: recommendations for the users of blocks, or of rows in which each user's come together."""
+    import polars as pl
+
+    from dpals.model.batch import recommend_in_blocks
+
+    model, blocks = sent.value
+    if used:
+        histories = (model.history(table, **used) for table in _whole_users(batches, used["user"]))
+    else:
+        histories = (blocks[number].open() for batch in batches for number in batch.column("id").to_pylist())
+    with limited_threads(1):
+        for part in recommend_in_blocks(model, histories, k, exclude_seen):
+            yield from part.table(*names).to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
+
+
+def _whole_users(batches: Iterator["pa.RecordBatch"], user: str) -> Iterator["pa.Table"]:
+    """Rows in which each user's come together, cut between users into tables of a good size."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rest: list[Any] = []
+    for batch in batches:
+        rest.append(batch)
+        if sum(map(len, rest)) >= _ROWS_AT_ONCE:
+            table = pa.Table.from_batches(rest)
+            cut = max(pc.index(table.column(user), table.column(user)[-1]).as_py(), 0)
+            if cut:
+                yield table.slice(0, cut)
+            rest = table.slice(cut).to_batches()
+    if rest:
+        yield pa.Table.from_batches(rest)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def session(

@@ -87,6 +87,34 @@ def scale_rows(indptr, values, factors):  # type: ignore[no-untyped-def]
             values[e] *= factors[i]
 
 
+def unit_rows(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """For every entry (i, j) weights[j], divided by the norm of these weights in row i; like `row_sums`, row by row.
+
+    Examples
+    --------
+    >>> unit_rows(np.array([0, 2, 2, 3]), np.array([0, 1, 1], np.int32), np.array([3.0, 4.0]))
+    array([0.6, 0.8, 1. ])
+    """
+    result = np.empty(len(indices))
+    in_threads(lambda start, stop: _unit_rows(indptr, indices, weights, start, stop, result), indptr)
+    return result
+
+
+@numba.njit(cache=True, nogil=True)
+def _unit_rows(indptr, indices, weights, start, stop, result):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
+        total = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            weight = weights[indices[e]]
+            result[e] = weight
+            total += weight * weight
+        factor = 1 / max(np.sqrt(total), 1e-300)
+        for e in range(indptr[i], indptr[i + 1]):
+            result[e] *= factor
+
+
 def entry_products(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], left: NDArray[np.float32], right: NDArray[np.float32]
 ) -> NDArray[np.float32]:

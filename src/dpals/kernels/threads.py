@@ -54,6 +54,9 @@ def map_ranges(work: Callable[[int, int], Any], ranges: Sequence[tuple[int, int]
 
     When this ends, by an error as well, no thread works on the ranges any more.
     """
+    if threads == 1:
+        yield from (work(*ends) for ends in ranges)
+        return
     calls = [_pool(threads, os.getpid()).submit(work, *ends) for ends in ranges]
     try:
         for call in calls:

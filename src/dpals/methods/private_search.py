@@ -111,7 +111,7 @@ class PrivateSearch(PrivateEstimator, Grid):
 
     def _trained(self, ratings: Population, request: Request) -> FactorModel:
         """The model of the best try, with a statement of what the search as a whole promises."""
-        ledger, dataset = request.ledger, request.dataset
+        ledger, dataset, engine = request.ledger, request.dataset, request.options.engine
         note_users(ledger, dataset, ratings)
         tries = tries_distribution(self.distribution, self.tries)
         whole = cost_of(mu_of_a_try(self.epsilon, self.delta, tries))
@@ -122,9 +122,10 @@ class PrivateSearch(PrivateEstimator, Grid):
         known = PartOfPopulation(ratings, known_part, split)
 
         def attempt(number: int, seed: int | None) -> tuple[float, Try]:
-            mechanism = self.mechanism_class(training, insecure_seed=seed, quiet=True, engine=request.options.engine)
+            mechanism = self.mechanism_class(training, insecure_seed=seed, quiet=True, engine=engine)
             model = self._with(candidates[number])._fit(known, mechanism)
-            judge = self.mechanism_class(scoring, insecure_seed=None if seed is None else seed + 1, quiet=True)
+            next_seed = None if seed is None else seed + 1
+            judge = self.mechanism_class(scoring, insecure_seed=next_seed, quiet=True, engine=engine)
             query = Query("score on ratings held back", 1, LARGEST_GAIN)
             public = ScoredSplit(model.serving(), split)
             score = judge.release_together(ratings, score_contribution, public, [(query, scoring.cost)])[0][0, 0]

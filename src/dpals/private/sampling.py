@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpals.data.ratings import Ratings
 from dpals.kernels.elementary import powers
 from dpals.kernels.hashing import hashed_uniform, id_hashes
-from dpals.kernels.rows import entry_norms, scale_rows
+from dpals.kernels.rows import unit_rows
 
 
 def on_items(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:
@@ -71,9 +71,7 @@ def adaptive_weights(ratings: Ratings, popularity: NDArray[np.float64], exponent
 
 def unit_weights(ratings: Ratings, item_weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights in proportion to those of the items, with squares that add up to 1 for each user."""
-    weights = item_weights[ratings.indices]
-    scale_rows(ratings.indptr, weights, 1 / np.maximum(entry_norms(ratings.indptr, weights), 1e-300))
-    return weights
+    return unit_rows(ratings.indptr, ratings.indices, item_weights)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
