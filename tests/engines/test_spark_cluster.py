@@ -33,11 +33,11 @@ def cluster(tmp_path_factory):
     """The address of a master with two workers of one core each."""
     place = tmp_path_factory.mktemp("cluster")
     home = Path(pyspark.__file__).parent
-    environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_NO_DAEMONIZE": "1", "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {**os.environ, "SPARK_HOME": str(home)}
     started = []
 
-    def start(name, *arguments):
-        command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1"]
+    def start(name, host, *arguments):
+        command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--host", host]
         log = place / f"{len(started)}.log"
         with log.open("w") as output:
             started.append(
@@ -45,18 +45,17 @@ def cluster(tmp_path_factory):
                     [*map(str, command), "--webui-port", "0", *arguments],
                     stdout=output,
                     stderr=output,
-                    env=environment,
+                    env={**environment, "SPARK_LOCAL_IP": host},
                     cwd=place,
                 )
             )
         return log
 
     try:
-        log = start("master.Master", "--port", "0")
+        log = start("master.Master", "127.0.0.1", "--port", "0")
         address = when_written(log, lambda text: MASTER.search(text))[1]
-        for number in range(2):
-            folder = str(place / f"worker-{number}")
-            start("worker.Worker", "--cores", "1", "--memory", "1g", "--work-dir", folder, address)
+        for host in ("127.0.0.2", "127.0.0.3"):  # a task is never started twice on one host
+            start("worker.Worker", host, "--cores", "1", "--memory", "1g", "--work-dir", str(place / host), address)
         yield address
     finally:
         for process in reversed(started):
@@ -126,7 +125,7 @@ def test_an_executor_that_is_killed_changes_nothing(ratings, engine, tmp_path):
 
 
 def test_a_master_that_says_nothing_is_an_error_within_a_minute():
-    """Something listens at the address, but it is no Spark master."""
+    """Something listens at the address, but it is no Spark master. Spark itself gives up after a minute."""
     code = (
         "import socket, time, dpals\n"
         "with socket.create_server(('127.0.0.1', 0)) as silent:\n"

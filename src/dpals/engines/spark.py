@@ -18,12 +18,13 @@ import re
 import shutil
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -107,6 +108,9 @@ class Engine:
                     for start, numbers, texts in _rows(table):
                         sums[start : start + len(numbers)] = numbers
                         receipts.append((start, texts))
+            except KeyboardInterrupt:
+                context.cancelAllJobs()
+                raise
             finally:
                 with suppress(Exception):  # the executors may be gone
                     sent.destroy()
@@ -345,17 +349,26 @@ def session(
     }
     if master or not submitted:
         usual["spark.master"] = master or "local[*,4]"  # a task that fails is tried four times
+    builder = builder.config(map={**usual, **(settings or {})})
+    tried: Future[int] = Future()
+    Thread(target=_try, args=(builder, tried), daemon=True).start()
     with _clear_errors():
-        spark = builder.config(map={**usual, **(settings or {})}).getOrCreate()
-        waiting = ThreadPoolExecutor(1)
         try:
-            waiting.submit(lambda: spark.range(1).count()).result(wait_seconds)
+            tried.result(wait_seconds)
         except TimeoutError:
-            spark.stop()
-            raise InputError(f"no executor of {master} did any work within {wait_seconds:g} seconds") from None
-        finally:
-            waiting.shutdown(wait=False)
-    return spark
+            raise InputError(
+                f"Spark, master {master or usual.get('spark.master')}, did no work within {wait_seconds:g} seconds: "
+                "is this the address of a master, and has it free workers?"
+            ) from None
+        return builder.getOrCreate()
+
+
+def _try(builder: "SparkSession.Builder", tried: "Future[int]") -> None:
+    """Make a session and let an executor do something: where nobody answers, Spark waits for minutes or for ever."""
+    try:
+        tried.set_result(builder.getOrCreate().range(1).count())
+    except Exception as problem:
+        tried.set_exception(problem)
 
 
 def _check_answers(master: str) -> None:
