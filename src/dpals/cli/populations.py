@@ -19,6 +19,8 @@ _FOR_READING = {
 }
 _FILES_OF_BLOCKS = ("block-*.safetensors", "items-*.safetensors", ".writing")
 
+_OWNER_ONLY = {"spark.hadoop.fs.permissions.umask-mode": "077"}
+
 
 def holds_blocks(path: Path) -> bool:
     """Whether a path is a folder of blocks, complete or not."""
@@ -72,9 +74,12 @@ def running_engine(engine: str, master: str | None) -> Iterator["Engine"]:
 
         yield LocalEngine()
         return
+    from warnings import filterwarnings
+
     from dpals.engines import spark
 
-    session = spark.session(master)
+    filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    session = spark.session(master, settings=_OWNER_ONLY)
     try:
         yield spark.Engine(session)
     finally:

@@ -19,7 +19,13 @@ from dpals.cli.common import (
     reading_options,
 )
 from dpals.cli.outputs import check_ending
-from dpals.cli.populations import holds_blocks, refuse_reading_options
+from dpals.cli.populations import (
+    check_engine,
+    engine_options,
+    holds_blocks,
+    refuse_reading_options,
+    running_engine,
+)
 from dpals.system.terminal import is_terminal, visible
 
 if TYPE_CHECKING:
@@ -39,6 +45,7 @@ _ENDINGS = (".parquet", ".csv", ".jsonl")
 @output_option("Write to this file: .parquet, .csv or .jsonl. By default CSV goes to standard output.")
 @click.option("--user-id", "users", multiple=True, metavar="ID", help="Recommend to this user only; repeatable.")
 @click.option("--include-seen", is_flag=True, help="Also recommend items that are in the user's history.")
+@engine_options
 @reading_options
 @json_option
 @quiet_option
@@ -49,6 +56,8 @@ def command(
     output: Path | None,
     users: tuple[str, ...],
     include_seen: bool,
+    engine: str,
+    master: str | None,
     as_json: bool,
     quiet: bool,
     ids: Any,
@@ -71,12 +80,14 @@ def command(
     the file.
 
     If the history is a folder of blocks, they are read one after another, and users come in the order of the blocks,
-    not sorted by id. The blocks must have the items of the model, as those that it was trained on.
+    not sorted by id. The blocks must have the items of the model, as those that it was trained on. With --engine spark
+    the output is a new folder of Parquet files, which executors write.
 
     A file larger than memory is sorted in a temporary file: beside the output or, without -o, in the system's
     temporary folder (TMPDIR). That file has no name and disappears when the process ends, however it ends.
     """
     _check_output(output, history, as_json)
+    check_engine(engine, master, history)
     from dpals.data.bad_rows import BadRows
     from dpals.data.blocks import open_blocks
     from dpals.data.streamed_history import stream_history
@@ -88,6 +99,10 @@ def command(
     if holds_blocks(history):
         refuse_reading_options(history)
     loaded, console = load(model), messages(quiet)
+    if engine == "spark":
+        _recommend_on_spark(loaded, history, k, not include_seen, master, output, users)
+        console.print(f"Recommendations for all users are in the folder {output}.")
+        return
     read: AbstractContextManager[StreamedHistory | HistoryInBlocks]
     with ExitStack() as stack:
         with progress_bar(f"Reading {history.name}", not quiet) as said:
@@ -133,6 +148,30 @@ def _recommend(
             n_users, done = n_users + len(block.users), done + block.n_ratings
             said(done, parts.n_rows)
     return n_users
+
+
+def _recommend_on_spark(
+    model: "FactorModel",
+    history: Path,
+    k: int,
+    exclude_seen: bool,
+    master: str | None,
+    output: Path | None,
+    users: tuple[str, ...],
+) -> None:
+    """Let executors write recommendations for all users to a folder of Parquet files."""
+    from dpals.data.blocks import open_blocks
+    from dpals.engines import spark
+    from dpals.model.history import check_facts
+
+    if output is None or output.suffix != ".parquet" or users:
+        raise click.UsageError("--engine spark recommends to all users, and writes Parquet: pass -o FOLDER.parquet")
+    if output.exists():
+        raise click.BadParameter(f"{output} exists: Spark writes to a new folder", param_hint="-o")
+    blocks = open_blocks(history)
+    check_facts(blocks, model.items, model.rating_range)
+    with running_engine("spark", master):
+        spark.write_recommendations(model, blocks, output, k, exclude_seen)
 
 
 def _seen_on_screen(output: Path | None) -> bool:

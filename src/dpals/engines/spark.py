@@ -278,6 +278,14 @@ def recommend(
     return rows.mapInArrow(lambda batches: _recommended(batches, sent, used, names, k, exclude_seen), schema)
 
 
+def write_recommendations(
+    model: Any, history: "Blocks", folder: str | Path, k: int = 20, exclude_seen: bool = True
+) -> None:
+    """Write what `recommend` gives to a new folder of Parquet files, which all machines must reach under this path."""
+    with _clear_errors():
+        recommend(model, history, k, exclude_seen).write.parquet(Path(folder).absolute().as_uri())
+
+
 def _recommended(
     batches: Iterator["pa.RecordBatch"], sent: Any, used: Any, names: tuple[str, str], k: int, exclude_seen: bool
 ) -> Iterator["pa.RecordBatch"]:

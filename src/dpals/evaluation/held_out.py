@@ -1,7 +1,7 @@
 """How well a model predicts what users did next. Exact, from private data: only for the data's owner."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.data.ids import is_text
-from dpals.data.population import PartOfBlock, Population
+from dpals.data.population import MemoryBlock, PartOfBlock, Population
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.evaluation.metrics import user_ndcg, user_recall
@@ -122,7 +122,7 @@ def _users_of_both(history: Population, test: Population) -> Iterator[tuple[Rati
 
     A user is looked up in the blocks of the history that can hold them. Whoever is in none of these has no history.
     """
-    others = history.blocks
+    others: Sequence[Block] = (MemoryBlock(history),) if isinstance(history, Ratings) else history.blocks
     for block in test.blocks:
         wanted = block.open()
         wanted = wanted.take_users(np.diff(wanted.indptr) > 0)
