@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -166,8 +165,13 @@ def stored_ids(arrays: Arrays, name: str, start: int = 0, stop: int | None = Non
     """Ids from the arrays of a file, or those from start to stop."""
     if name in arrays:
         return arrays[name][start:stop]
-    ends = arrays[f"{name}.ends"][start:stop].tolist()
-    first = int(arrays[f"{name}.ends"][start - 1]) if start else 0
-    texts = arrays[f"{name}.bytes"][first : ends[-1] if ends else first].tobytes()
-    starts = [0, *(end - first for end in ends)]
-    return np.array([texts[low:high].decode() for low, high in pairwise(starts)], np.dtypes.StringDType())
+    first = arrays[f"{name}.ends"][start - 1] if start else 0
+    ends = (arrays[f"{name}.ends"][start:stop] - first).tolist()
+    encoded = arrays[f"{name}.bytes"][first:][: ends[-1] if ends else 0].tobytes()
+    places = zip([0, *ends], ends, strict=False)
+    if encoded.isascii():  # as ids mostly are: then bytes and letters have the same places
+        letters = encoded.decode()
+        texts = [letters[low:high] for low, high in places]
+    else:
+        texts = [encoded[low:high].decode() for low, high in places]
+    return np.array(texts, np.dtypes.StringDType())
