@@ -73,14 +73,15 @@ def write_content(path: Path, content: Sequence[Any]) -> None:
 
 @contextmanager
 def full_disk_explained(folder: Path) -> Iterator[None]:
-    """Where the disk is full, say what to do."""
+    """Where the disk is full, say which it is and what to do."""
     try:
         yield
     except OSError as problem:
         if problem.errno not in _NO_SPACE:
             raise
-        advice = "Free some space and write the blocks again: what is finished is kept"
-        raise OSError(problem.errno, f"{os.strerror(problem.errno)} ({folder}). {advice}") from problem
+        full = OSError(problem.errno, os.strerror(problem.errno), str(folder))
+        full.add_note("Free some space and write the blocks again: what is finished is kept.")
+        raise full from problem
 
 
 class MappedFile:
