@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install quickstart test test-slow lint docs bench quality audit mutants clean
+.PHONY: help install quickstart test test-slow test-spark lint docs bench quality audit mutants clean
 
 help: ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +23,11 @@ quickstart: install ## run the main job on data it simulates
 test: install lint ## lint, types, import contract and all quick tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/kernels
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/kernels
+
+test-spark: install ## tests on Spark, with a cluster of two workers; they need Java
+	@command -v java >/dev/null || { echo "Spark needs Java 17 or later: apt-get install default-jre-headless" >&2; exit 1; }
+	@$(BIN)/python -c "import pyspark" 2>/dev/null || { echo "PySpark is missing: $(BIN)/pip install 'dpals[spark]'" >&2; exit 1; }
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "slow or not slow" tests/engines
 
 test-slow: install ## tests that take minutes
 	$(BIN)/python -m pytest -m slow

@@ -1,10 +1,12 @@
 """``dpals blocks`` as people run it."""
 
 import json
+import resource
+import signal
 
 import polars as pl
 import pytest
-from tests.cli.conftest import refused, run
+from tests.cli.conftest import refused, run, run_on_terminal, run_process
 from tests.same_ratings import assert_same_population
 
 import dpals
@@ -59,3 +61,28 @@ def test_what_is_wrong_is_said_in_the_words_of_the_command(table, tmp_path):
     assert run("blocks", table, "-o", "blocks", *NAMES, *SCALE, cwd=tmp_path).returncode == 0
     again = run("blocks", table, "-o", "blocks", *NAMES, *SCALE, cwd=tmp_path)
     refused(again, "holds blocks", "--overwrite")
+
+
+def test_a_full_disk_leaves_nothing_that_opens_and_can_be_resumed(table, tmp_path):
+    def full():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, resource.RLIM_INFINITY))
+
+    arguments = ("blocks", table, "-o", "blocks", *NAMES, *SCALE)
+    result = run_process(*arguments, cwd=tmp_path, preexec_fn=full)
+    assert result.returncode == 1
+    assert "the disk is full" in result.stderr
+    assert "Run the same command again to resume" in result.stderr
+    assert "Traceback" not in result.stderr
+    with pytest.raises(dpals.InputError, match=r"manifest\.json is missing"):
+        dpals.open_blocks(tmp_path / "blocks")
+    again = run(*arguments, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert dpals.open_blocks(tmp_path / "blocks").n_users == 80
+
+
+def test_progress_appears_on_a_terminal(table, tmp_path):
+    code, shown = run_on_terminal("blocks", table, "-o", "blocks", *NAMES, *SCALE, cwd=tmp_path)
+    assert code == 0, shown
+    for word in ("Reading", "Writing blocks", "left:"):
+        assert word in shown

@@ -88,10 +88,11 @@ def test_a_file_that_was_cut_short_is_damaged(tmp_path):
 
 def test_a_full_disk_is_explained(tmp_path):
     with (
-        pytest.raises(OSError, match="Free some space and write the blocks again") as raised,
+        pytest.raises(OSError, match="No space left on device") as raised,
         full_disk_explained(tmp_path),
     ):
         raise OSError(errno.ENOSPC, "No space left on device")
-    assert raised.value.errno == errno.ENOSPC
+    assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, str(tmp_path))
+    assert "Free some space and write the blocks again" in raised.value.__notes__[0]
     with pytest.raises(PermissionError), full_disk_explained(tmp_path):
         raise PermissionError(errno.EACCES, "no")

@@ -5,7 +5,6 @@ In `local` mode, driver and executor are one process, and Spark never starts a s
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -13,24 +12,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.engines.spark_blocks import Slow, in_parts
+from tests.engines.spark_checks import assert_same_bits, assert_same_pass, kill, weights, when_written
 
 import dpals
-
-pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'dpals[spark]'")
-if shutil.which("java") is None:
-    pytest.skip("there is no Java: apt-get install default-jre-headless", allow_module_level=True)
-
-import pyspark
-from tests.engines.spark_blocks import DRIVER, Slow, in_parts
-from tests.engines.test_spark import ROOT, SETTINGS, assert_same_bits, assert_same_pass, kill, weights, when_written
 
 pytestmark = pytest.mark.slow
 MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
+def cluster(tmp_path_factory, installed):  # noqa: ARG001
     """The address of a master with two workers of one core each."""
+    import pyspark
+
     place = tmp_path_factory.mktemp("cluster")
     home = Path(pyspark.__file__).parent
     environment = {**os.environ, "SPARK_HOME": str(home)}
@@ -65,7 +60,7 @@ def cluster(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def spark(cluster):
+def spark(cluster, settings):
     """Slow tasks are started again on the other executor."""
     often = {
         "spark.executor.memory": "512m",
@@ -75,25 +70,15 @@ def spark(cluster):
         "spark.speculation.quantile": "0.5",
         "spark.speculation.minTaskRuntime": "3s",
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(dpals.__file__).parents[1]), str(ROOT)]))
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv(DRIVER, str(os.getpid()))
-        env = {f"spark.executorEnv.{name}": os.environ[name] for name in ("PYTHONPATH", DRIVER)}
-        session = dpals.spark.session(cluster, settings={**SETTINGS, **often, **env})
-        session.sparkContext.setLogLevel("OFF")
-        yield session
-        session.stop()
+    session = dpals.spark.session(cluster, settings={**settings, **often})
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="module")
 def engine(spark):
     return dpals.spark.Engine(spark, tasks=4)
-
-
-@pytest.fixture(scope="module")
-def ratings():
-    return dpals.simulate.movielens_like(n_users=300, n_items=40, mean_ratings=22, seed=2)
 
 
 def test_a_whole_training_gives_the_same_bits(ratings, engine):
@@ -124,7 +109,7 @@ def test_an_executor_that_is_killed_changes_nothing(ratings, engine, tmp_path):
     assert np.array_equal(*(engine.run(weights(), parts)[0][0] for _ in range(2))), "the session goes on"
 
 
-def test_a_master_that_says_nothing_is_an_error_within_a_minute():
+def test_a_master_that_says_nothing_is_an_error_within_a_minute(installed):  # noqa: ARG001
     """Something listens at the address, but it is no Spark master. Spark itself gives up after a minute."""
     code = (
         "import socket, time, dpals\n"

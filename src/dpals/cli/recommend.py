@@ -162,6 +162,7 @@ def _recommend_on_spark(
     """Let executors write recommendations for all users to a folder of Parquet files."""
     from dpals.data.blocks import open_blocks
     from dpals.engines import spark
+    from dpals.engines.spark_session import clear_errors
     from dpals.model.history import check_facts
 
     if output is None or output.suffix != ".parquet" or users:
@@ -170,8 +171,9 @@ def _recommend_on_spark(
         raise click.BadParameter(f"{output} exists: Spark writes to a new folder", param_hint="-o")
     blocks = open_blocks(history)
     check_facts(blocks, model.items, model.rating_range)
-    with running_engine("spark", master):
-        spark.write_recommendations(model, blocks, output, k, exclude_seen)
+    with running_engine("spark", master), clear_errors():
+        lists = spark.recommend(model, blocks, k, exclude_seen)
+        lists.write.parquet(output.absolute().as_uri())
 
 
 def _seen_on_screen(output: Path | None) -> bool:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +73,15 @@ def write_content(path: Path, content: Sequence[Any]) -> None:
 
 @contextmanager
 def full_disk_explained(folder: Path) -> Iterator[None]:
-    """Where the disk is full, say what to do."""
+    """Where the disk is full, say which it is and what to do."""
     try:
         yield
     except OSError as problem:
         if problem.errno not in _NO_SPACE:
             raise
-        advice = "Free some space and write the blocks again: what is finished is kept"
-        raise OSError(problem.errno, f"{os.strerror(problem.errno)} ({folder}). {advice}") from problem
+        full = OSError(problem.errno, os.strerror(problem.errno), str(folder))
+        full.add_note("Free some space and write the blocks again: what is finished is kept.")
+        raise full from problem
 
 
 class MappedFile:
@@ -166,8 +166,13 @@ def stored_ids(arrays: Arrays, name: str, start: int = 0, stop: int | None = Non
     """Ids from the arrays of a file, or those from start to stop."""
     if name in arrays:
         return arrays[name][start:stop]
-    ends = arrays[f"{name}.ends"][start:stop].tolist()
-    first = int(arrays[f"{name}.ends"][start - 1]) if start else 0
-    texts = arrays[f"{name}.bytes"][first : ends[-1] if ends else first].tobytes()
-    starts = [0, *(end - first for end in ends)]
-    return np.array([texts[low:high].decode() for low, high in pairwise(starts)], np.dtypes.StringDType())
+    first = arrays[f"{name}.ends"][start - 1] if start else 0
+    ends = (arrays[f"{name}.ends"][start:stop] - first).tolist()
+    encoded = arrays[f"{name}.bytes"][first:][: ends[-1] if ends else 0].tobytes()
+    places = zip([0, *ends], ends, strict=False)
+    if encoded.isascii():  # as ids mostly are: then bytes and letters have the same places
+        letters = encoded.decode()
+        texts = [letters[low:high] for low, high in places]
+    else:
+        texts = [encoded[low:high].decode() for low, high in places]
+    return np.array(texts, np.dtypes.StringDType())

@@ -12,7 +12,7 @@ from dpals.data.reading_report import ReadingReport
 from dpals.errors import InputError
 
 _known_distinct: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
-"""Arrays of ids that were checked, by their identity. They are read-only since."""
+"""Arrays of ids of which none is there twice, by the identity of the array."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,6 +164,12 @@ def _check_structure(ratings: RatingArrays) -> None:
         )
 
 
+def declare_distinct(ids: NDArray[Any]) -> None:
+    """Spare `RatingArrays` the search for ids that are there twice: the caller has looked. They become read-only."""
+    ids.setflags(write=False)
+    _known_distinct[id(ids)] = ids
+
+
 def _are_distinct(ids: NDArray[Any]) -> bool:
     """Whether no id is there twice. Most ids come in rising order, and need not be sorted to see it.
 
@@ -171,7 +177,14 @@ def _are_distinct(ids: NDArray[Any]) -> bool:
     """
     if _known_distinct.get(id(ids)) is ids and not ids.flags.writeable:
         return True
-    distinct = bool(np.all(ids[1:] > ids[:-1])) or len(np.unique(ids)) == len(ids)
+    distinct = bool(np.all(ids[1:] > ids[:-1])) or _none_twice(ids)
     if distinct:
-        _known_distinct[id(ids)] = ids
+        declare_distinct(ids)
     return distinct
+
+
+def _none_twice(ids: NDArray[Any]) -> bool:
+    if ids.dtype.kind not in "iu":
+        return len(set(ids.tolist())) == len(ids)
+    in_order = np.sort(ids)
+    return bool(np.all(in_order[1:] != in_order[:-1]))

@@ -56,20 +56,20 @@ class Runs:
         return [rows for rows in found if rows.n_users] or [self._rows(0, prefix)]
 
     def _rows(self, number: int, prefix: str) -> UserRows:
+        """The same from one run, copied: while a file is mapped, more of it counts as memory than is read."""
         arrays = MappedFile(_run_file(self.folder, number)).arrays
         start, stop = within(arrays["hashes"], prefix)
         low, high = arrays["indptr"][start], arrays["indptr"][stop]
         indices = arrays["indices"][low:high]
-        if (places := _places_file(self.folder, number)).exists():
-            indices = MappedFile(places).arrays["places"][indices]
+        places = _places_file(self.folder, number)
         users = stored_ids(arrays, "users", start, stop)
         return UserRows(
-            arrays["hashes"][start:stop],
+            arrays["hashes"][start:stop].copy(),
             users if is_text(users) else users.astype(self.facts.user_ids),
             arrays["indptr"][start : stop + 1] - low,
-            indices,
-            arrays["values"][low:high] if "values" in arrays else None,
-            arrays["timestamps"][low:high] if "timestamps" in arrays else None,
+            MappedFile(places).arrays["places"][indices] if places.exists() else indices.copy(),
+            arrays["values"][low:high].copy() if "values" in arrays else None,
+            arrays["timestamps"][low:high].copy() if "timestamps" in arrays else None,
         )
 
 
