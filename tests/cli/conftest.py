@@ -91,6 +91,15 @@ def ratings_file(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="session")
+def blocks_folder(ratings_file, tmp_path_factory):
+    """The same ratings in blocks."""
+    folder = tmp_path_factory.mktemp("blocks") / "ratings"
+    dpals.write_blocks(ratings_file, folder, rating_range=(0.5, 5.0), ratings_per_block=8000)
+    assert len(dpals.open_blocks(folder).blocks) > 5
+    return folder
+
+
 FIT = ("--epsilon", "1", "--rating-range", "0.5", "5")
 SMALL = ("--set", "rank=4", "--set", "steps=3")
 
@@ -114,7 +123,8 @@ main()
 
 def interrupted_fit(file, folder, how, after, *more):
     """Train a small model, and send the process a signal once the checkpoint has some releases."""
-    arguments = ["fit", file, "-o", "model", *FIT, *SMALL, *more]
+    scale = FIT[2:] if file.is_file() else ()
+    arguments = ["fit", file, "-o", "model", *FIT[:2], *scale, *SMALL, *more]
     command = [sys.executable, "-c", INTERRUPTED, *map(str, (int(how), after, *arguments))]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr

@@ -14,7 +14,7 @@ def test_doctor_finds_this_installation_well():
 
 def test_json_and_quiet():
     checks = json.loads(run("doctor", "--json").stdout)["checks"]
-    assert [check["works"] for check in checks.values()] == [True] * 4
+    assert [check["works"] for check in checks.values()] == [True] * 5
     result = run("doctor", "--quiet")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 

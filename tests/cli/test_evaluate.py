@@ -84,3 +84,40 @@ def test_what_cannot_be_evaluated(arguments, tmp_path):
     (tmp_path / "test.csv").write_text("uid,film,stars\n1,9999,3\n")
     refused(run(*arguments[:4], "--test", tmp_path / "test.csv", *NAMES, "-q"), "nothing to predict")
     refused(run(*arguments[:4]), "--test", code=2)
+
+
+@pytest.fixture
+def in_blocks(files, tmp_path):
+    """History and test data of the first model in blocks."""
+    model = dpals.load(files.private)
+    facts = {"user": "uid", "item": "film", "rating": "stars", "rating_range": model.rating_range}
+    known = {"catalogue": model.items, "on_unknown_items": "drop", "ratings_per_block": 900}
+    for path, name in ((files.history, "history"), (files.test, "test")):
+        dpals.write_blocks(path, tmp_path / name, **facts, **known)
+    return tmp_path / "history", tmp_path / "test"
+
+
+def test_blocks_are_evaluated_like_files(files, arguments, in_blocks):
+    expected = json.loads(run(*arguments, "--json").stdout)
+    history, test = in_blocks
+    for known, wanted in ((history, test), (files.history, test), (history, files.test)):
+        names = NAMES if (known, wanted) != (history, test) else ()
+        result = run("evaluate", files.private, "--history", known, "--test", wanted, "--json", *names)
+        assert result.returncode == 0, result.stderr
+        assert json.loads(result.stdout) == pytest.approx(expected)
+    both = ("evaluate", files.private, "--history", history, "--test", test)
+    refused(run(*both, "--user", "uid"), "--user is for reading a file", code=2)
+
+
+def test_blocks_of_another_catalogue_are_refused(files, in_blocks, tmp_path):
+    facts = {"user": "uid", "item": "film", "rating": "stars", "rating_range": (0.5, 5)}
+    dpals.write_blocks(files.history, tmp_path / "others", **facts)
+    result = run("evaluate", files.private, "--history", tmp_path / "others", "--test", in_blocks[1])
+    refused(result, "the items of the history are text", "Give the file that the blocks were written from")
+    result = run("evaluate", files.private, "--history", in_blocks[0], "--test", tmp_path / "others")
+    refused(result, "the items of the test data are text")
+    dpals.write_blocks(files.history, tmp_path / "more", **facts, ids="integer")
+    result = run("recommend", files.private, "--history", tmp_path / "more")
+    refused(result, "the history has 20 items that the model does not know", "(--catalogue FILE)")
+    result = run("recommend", files.implicit, "--history", in_blocks[0])
+    refused(result, "made for implicit feedback", "(--implicit)")

@@ -166,6 +166,50 @@ def test_an_interrupted_training_resumes_without_paying_twice(ratings_file, tmp_
     assert [path.name for path in tmp_path.rglob("*.part")] == []
 
 
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_training_on_blocks_resumes_like_any_other(blocks_folder, tmp_path, how):
+    dpals.Ledger(tmp_path / "dpals-ledger.db").declare("ratings", 1.0, 1e-6)
+    code, errors = interrupted_fit(blocks_folder, tmp_path, how, after=7)
+    assert code == (-signal.SIGKILL if how == signal.SIGKILL else 1), errors
+    result = run(blocks_folder, "-o", "model", "--epsilon", 1, *SMALL, "--json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "resuming with 7 releases" in result.stderr
+    assert json.loads(result.stdout)["dataset_epsilon"] == 1.0
+    assert spent(tmp_path) == BUDGET.cost
+    assert not (tmp_path / "model" / "checkpoint").exists()
+
+
+@pytest.mark.parametrize("method", [("pooled", "rank=3", "steps=2"), ("item-mean",)])
+def test_blocks_train_the_model_of_the_file(ratings_file, blocks_folder, tmp_path, method):
+    """With noise that can be repeated; files and blocks are one data set if they have one name."""
+    name, *settings = method
+    same = ("--epsilon", 1, "--method", name, *(f"--set={one}" for one in (*settings, "insecure_seed=5")))
+    from_file = run(ratings_file, "-o", "file", *same, "--rating-range", 0.5, 5, cwd=tmp_path)
+    from_blocks = run(blocks_folder, "-o", "blocks", *same, cwd=tmp_path)
+    assert (from_file.returncode, from_blocks.returncode) == (0, 0), from_blocks.stderr
+    assert f"Opened: {dpals.open_blocks(blocks_folder)}" in from_blocks.stderr
+    assert "Spent on 'ratings' before: epsilon 1 " in from_blocks.stderr
+    one, other = (dpals.load(tmp_path / name) for name in ("file", "blocks"))
+    assert one.item_factors.tobytes() == other.item_factors.tobytes()
+    assert one.item_biases.tobytes() == other.item_biases.tobytes()
+    assert one.privacy.assumptions == other.privacy.assumptions
+    for command in (("statement", "blocks"), ("recommend", "blocks", "--history", blocks_folder, "-k", 1)):
+        assert dpals_command(*command, cwd=tmp_path).returncode == 0
+
+
+def test_a_method_that_needs_the_whole_matrix_does_not_take_blocks(blocks_folder, tmp_path):
+    result = run(blocks_folder, "-o", "model", "--method", "trace-norm", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "cannot be trained on blocks: train on the file" in result.stderr
+
+
+def test_als_trains_on_blocks(blocks_folder, tmp_path):
+    result = run(blocks_folder, "-o", "model", "--method", "als", "--set", "rank=2", "--set", "steps=1", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    similar = dpals_command("similar", "model", dpals.load(tmp_path / "model").items[3], cwd=tmp_path)
+    assert similar.returncode == 0, similar.stderr
+
+
 def test_other_arguments_do_not_resume_a_run_by_accident(ratings_file, tmp_path):
     interrupted_fit(ratings_file, tmp_path, signal.SIGKILL, 3)
     before = spent(tmp_path)

@@ -235,3 +235,22 @@ def test_progress_is_for_terminals(files, tmp_path):
     assert "Recommendations for 300 users are in again.parquet.\n" in again.stderr
     assert "Recommending" not in again.stderr
     assert pl.read_parquet(tmp_path / "again.parquet").equals(pl.read_parquet(tmp_path / "out.parquet"))
+
+
+def test_blocks_come_one_after_another(files, tmp_path):
+    expected, _ = at_once(files, k=3)
+    model = dpals.load(files.private)
+    facts = {"user": "uid", "item": "film", "rating": "stars", "rating_range": model.rating_range}
+    known = {"catalogue": model.items, "on_unknown_items": "drop", "ratings_per_block": 900}
+    blocks = dpals.write_blocks(files.history, tmp_path / "blocks", **facts, **known)
+    arguments = ("recommend", files.private, "--history", "blocks", "-k", 3)
+    result = run(*arguments, "-o", "out.parquet", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    table = pl.read_parquet(tmp_path / "out.parquet")
+    assert table.columns == ["user", "rank", "item", "score"]
+    assert table["user"].unique(maintain_order=True).to_list() == [user for part in blocks for user in part.users]
+    assert sorted(table.rows()) == sorted(expected)
+    some = run(*arguments, "--user-id=-43", "--user-id", 6, "--json", cwd=tmp_path)
+    assert sorted(json.loads(line)["user"] for line in some.stdout.splitlines()) == ["-43", "6"]
+    refused(run(*arguments, "--user-id", 6, "--user-id", "77777", cwd=tmp_path), "'77777' is not in blocks")
+    refused(run(*arguments, "--user", "uid", cwd=tmp_path), "--user is for reading a file", code=2)

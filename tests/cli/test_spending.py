@@ -108,6 +108,19 @@ def test_the_same_people_under_another_name_are_noticed(ratings_file, tmp_path):
         assert "Warning: many users of 'copy' are in this ledger as 'ratings' already" in result.stderr
 
 
+def test_the_same_people_in_blocks_are_noticed(ratings_file, blocks_folder, tmp_path):
+    method = ("--method", "item-mean")
+    assert run(ratings_file, "-o", "first", *FIT, *method, cwd=tmp_path).returncode == 0
+    before = (tmp_path / "dpals-ledger.db").read_bytes()
+    second = (blocks_folder, "-o", "second", "--epsilon", 1, *method, "--dataset", "copy")
+    dry = run(*second, "--dry-run", "--json", cwd=tmp_path)
+    assert json.loads(dry.stdout)["epsilon"] == 1
+    assert (tmp_path / "dpals-ledger.db").read_bytes() == before
+    for result in (dry, run(*second, cwd=tmp_path)):
+        assert result.returncode == 0, result.stderr
+        assert "Warning: many users of 'copy' are in this ledger as 'ratings' already" in result.stderr
+
+
 def test_a_full_dry_run_leaves_the_ledger_alone(ratings_file, tmp_path):
     path = tmp_path / "dpals-ledger.db"
     dpals.Ledger(path).note_users("other", range(5))

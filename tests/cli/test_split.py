@@ -6,6 +6,7 @@ import os
 import polars as pl
 import pytest
 from tests.cli.conftest import refused, run
+from tests.same_ratings import assert_same_population
 
 import dpals
 from dpals.evaluation.splits import split_entries
@@ -73,3 +74,19 @@ def test_what_would_overwrite_or_cannot_be_written_is_refused(tmp_path):
     refused(run("split", "all.csv", "a.csv", "missing/b.csv", cwd=tmp_path), "missing does not exist")
     assert (tmp_path / "all.csv").read_bytes() == before
     assert os.listdir(tmp_path) == ["all.csv"]
+
+
+def test_blocks_are_split_into_blocks(rows, tmp_path):
+    ratings = dpals.Ratings.from_frame(rows, user="uid", item="film", rating="stars", rating_range=(0.5, 5))
+    dpals.write_blocks(ratings, tmp_path / "blocks", ratings_per_block=500)
+    told = run("split", "blocks", "train", "test", "--fraction", 0.3, "--seed", 7, "--json", cwd=tmp_path).stdout
+    parts = split_entries(ratings, (0.7, 0.3), seed=7)
+    assert json.loads(told) == {"train": parts[0].n_ratings, "test": parts[1].n_ratings}
+    for part, name in zip(parts, ("train", "test"), strict=True):
+        assert_same_population(dpals.open_blocks(tmp_path / name), part)
+        assert {path.stat().st_mode & 0o777 for path in (tmp_path / name).iterdir()} == {0o600}
+    again = run("split", "blocks", "train", "test", cwd=tmp_path)
+    assert again.returncode == 0, "what is there is replaced, as files are"
+    assert again.stdout.startswith(f"{dpals.open_blocks(tmp_path / 'train').n_ratings:,} rows in train")
+    refused(run("split", "blocks", "train", "test.csv", cwd=tmp_path), "must be a folder for blocks", code=2)
+    refused(run("split", "blocks", "blocks", "test", cwd=tmp_path), "three different places", code=2)

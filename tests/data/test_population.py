@@ -1,7 +1,8 @@
 import numpy as np
 
 import dpals
-from dpals.data.population import remembered
+from dpals.data.population import remembered, user_ids
+from dpals.evaluation.splits import split_entries
 
 
 def ratings():
@@ -26,6 +27,12 @@ def test_many_ratings_in_memory_are_views_in_several_blocks(monkeypatch):
     assert np.concatenate([part.indices for part in parts]).tolist() == data.indices.tolist()
     assert all(np.shares_memory(part.indices, data.indices) for part in parts)
     assert [block.open() for block in data.blocks] == parts, "they stay the same, and remember"
+
+
+def test_the_ids_of_all_users(tmp_path):
+    blocks = dpals.write_blocks(ratings(), tmp_path, ratings_per_block=1)
+    for population in (ratings(), blocks, split_entries(blocks)[1]):
+        assert sorted(user_ids(population)) == [1, 2]
 
 
 def test_the_last_result_is_remembered_for_the_same_values_and_block():

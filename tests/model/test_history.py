@@ -14,6 +14,7 @@ from tests.same_ratings import assert_same_arrays
 from tests.small_models import N_ITEMS, RANGE, history_of, model_of, table_of_ratings
 
 import dpals
+from dpals.evaluation.splits import split_entries
 
 
 class OtherFrame:
@@ -338,3 +339,16 @@ def test_files_that_do_not_fit_are_refused_with_advice(tmp_path, content, messag
     with pytest.raises(dpals.InputError, match=message) as error:
         model_of(1).read_history(path)
     assert str(path) in str(error.value)
+
+
+def test_blocks_are_taken_one_by_one(tmp_path):
+    model, whole = model_of(3), history_of(table_of_ratings(4))
+    blocks = dpals.write_blocks(whole, tmp_path, ratings_per_block=20)
+    for history in (blocks, split_entries(blocks)[0]):
+        for ask in (model.recommend, model.user_vectors, lambda history: model.predict(history, ["user 1"], [100])):
+            with pytest.raises(dpals.InputError, match=r"for block in history\.blocks: model\.recommend\(block\.open"):
+                ask(history)
+    lists = [model.recommend(block.open(), 3)[0] for block in blocks.blocks]
+    users = [user for block in blocks for user in block.users.tolist()]
+    expected = dict(zip(whole.users.tolist(), model.recommend(whole, 3)[0].tolist(), strict=True))
+    assert dict(zip(users, np.concatenate(lists).tolist(), strict=True)) == expected

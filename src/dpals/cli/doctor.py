@@ -17,6 +17,7 @@ def command(as_json: bool, quiet: bool) -> None:
     """Check that this installation works: libraries, compiled kernels, noise, ledger and temporary files.
 
     It prints a line for each check. The exit code is 1 if a check fails. With --quiet only failed checks are printed.
+    Whether Spark is installed is said as well; nothing else needs it.
 
     \b
     Examples:
@@ -29,7 +30,7 @@ def command(as_json: bool, quiet: bool) -> None:
     here = f"dpals {version('dpals')} on Python {platform.python_version()}, {platform.platform()}"
     if not (as_json or quiet):
         echo(here)
-    for check in (_libraries, _release, _ledger, _temporary_files):
+    for check in (_libraries, _release, _ledger, _temporary_files, _spark):
         try:
             works, said = True, check()
         except Exception as problem:  # whatever is wrong is reported
@@ -87,3 +88,13 @@ def _temporary_files() -> str:
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(b"dpals")
     return f"{folder} has {shutil.disk_usage(folder).free / 1e9:.1f} GB free"
+
+
+def _spark() -> str:
+    """Spark (optional)"""
+    from importlib.util import find_spec
+    from shutil import which
+
+    pyspark = "PySpark is installed" if find_spec("pyspark") else "no PySpark: pip install 'dpals[spark]'"
+    java = "Java is there" if which("java") else "no Java: apt-get install default-jre-headless"
+    return f"{pyspark}; {java}"

@@ -81,6 +81,7 @@ def running_engine(engine: str, master: str | None) -> Iterator["Engine"]:
     filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     session = spark.session(master, settings=_OWNER_ONLY)
     try:
+        session.sparkContext.setLogLevel("OFF")  # the command says what went wrong, in a sentence
         yield spark.Engine(session)
     finally:
         with suppress(Exception):  # it may be gone

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import socket
+import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -47,6 +48,8 @@ def session(
     }
     if master or not submitted:
         usual["spark.master"] = master or "local[*,4]"  # a task that fails is tried four times
+    if not submitted and usual["spark.master"].startswith("local"):  # Spark would take whatever python3 is on the path
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = builder.config(map={**usual, **(settings or {})})
     tried: Future[int] = Future()
     Thread(target=_try, args=(builder, tried), daemon=True).start()
