@@ -4,6 +4,7 @@ import shutil
 import socket
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -108,7 +109,8 @@ class TestSpark:
     def test_it_trains_and_recommends_the_same(self, blocks_folder, tmp_path):
         same = ("fit", blocks_folder, "--epsilon", 1, "--method", "item-mean", "--set", "insecure_seed=5")
         local = run(*same, "-o", "local", cwd=tmp_path)
-        spark = run_process(*same, "-o", "spark", *self.ON_SPARK, cwd=tmp_path)
+        elsewhere = {"PATH": f"{Path(shutil.which('java')).parent}:/usr/bin:/bin"}  # another Python, or none
+        spark = run_process(*same, "-o", "spark", *self.ON_SPARK, cwd=tmp_path, env=elsewhere)
         assert (local.returncode, spark.returncode) == (0, 0), spark.stderr
         one, other = (dpals.load(tmp_path / name) for name in ("local", "spark"))
         assert one.item_biases.tobytes() == other.item_biases.tobytes()
