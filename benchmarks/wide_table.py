@@ -1,7 +1,7 @@
 """A table of a million items by 33 numbers from 8 partial tables on Spark: seconds, and memory of the driver.
 
-The partial tables are made up, one number after the other, so that only adding them up takes time. Memory is the highest
-resident size of the driver's Python and of its Java, which in local mode is the executor as well.
+The partial tables are made up, so that only adding them up takes time. Memory is the highest resident size of the
+driver's Python and of its Java, which in local mode is the executor as well.
 """
 
 import os
@@ -51,7 +51,7 @@ def run():
         return
     here = str(Path(__file__).parent)
     os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
-    from wide_table import Fill, Constant  # as executors will find them
+    from wide_table import Constant, Fill  # as executors will find them
 
     session = dpals.spark.session("local[2]", settings={"spark.driver.memory": "1g"})
     engine = dpals.spark.Engine(session, tasks=PARTIALS)
