@@ -140,11 +140,9 @@ def report(millions, found):
     for engine, one in best.items():
         ratio = one["seconds"] / best["memory"]["seconds"]
         goal = f" (goal {GOALS[engine]:g})" if engine in GOALS and millions < 100 else ""
-        print(
-            f"  {engine:13} {one['seconds']:7.2f} s  {ratio:5.2f} x memory{goal}, a step {one['step']:.3f} s, anonymous "
-            f"{one['anonymous'] / 2**20:,.0f} MB, resident {one['resident'] / 2**20:,.0f} MB, bits {one['bits']}",
-            flush=True,
-        )
+        sizes = f"anonymous {one['anonymous'] / 2**20:,.0f} MB, resident {one['resident'] / 2**20:,.0f} MB"
+        times = f"{one['seconds']:7.2f} s  {ratio:5.2f} x memory{goal}, a step {one['step']:.3f} s"
+        print(f"  {engine:13} {times}, {sizes}, bits {one['bits']}", flush=True)
 
 
 if __name__ == "__main__":

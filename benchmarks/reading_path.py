@@ -50,9 +50,9 @@ def main():
     fit = ["fit", source, "-o", model_folder, "--epsilon", "1", "--rating-range", "0.5", "5", "-q"]
     fit += ["--ledger", str(folder / "ledger.db")]
     for name, work, end in (
-        ("dpals fit, to its first release", lambda: command(fit, standalone_mode=False), "release"),
-        ("fit of PooledDPALS, to its first release", lambda: dpals.PooledDPALS(1.0).fit(ratings), "release"),
-        ("fit of DPALS, to its first release", lambda: dpals.DPALS(1.0).fit(ratings), "release"),
+        ("dpals fit, to its first release", lambda: command(fit, standalone_mode=False), "release_together"),
+        ("fit of PooledDPALS, to its first release", lambda: dpals.PooledDPALS(1.0).fit(ratings), "release_together"),
+        ("fit of DPALS, to its first release", lambda: dpals.DPALS(1.0).fit(ratings), "release_together"),
         ("recommend", lambda: model.recommend(ratings, k=5), ""),
     ):
         files = walked(work, end)

@@ -4,7 +4,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-for name in ("starting", "mechanism", "loading", "blocks", "simulation", "als", "pooled", "recommend"):
+for name in (
+    "starting",
+    "mechanism",
+    "loading",
+    "blocks",
+    "simulation",
+    "als",
+    "pooled",
+    "engines",
+    "wide_table",
+    "recommend",
+):
     print(f"== {name} ==", flush=True)
     subprocess.run([sys.executable, Path(__file__).with_name(f"{name}.py")], check=True)
     print(flush=True)

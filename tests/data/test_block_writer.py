@@ -168,6 +168,7 @@ def test_users_of_unknown_items_stay_without_ratings(tmp_path):
     facts = {"catalogue": [2], "on_unknown_items": "drop"}
     blocks = write_blocks(frame[:30], tmp_path / "blocks", ratings_per_block=3, **facts)
     assert blocks.n_users == 20
+    assert max(block.n_users for block in blocks.blocks) <= 3
     assert_same_population(blocks, Ratings.from_frame(frame[:30], **facts))
 
 

@@ -22,7 +22,7 @@ def merge(tmp_path, name, ratings, at_most, copies=1):
     for copy in range(1, copies):
         for number, file in enumerate(files):
             (work / f"run-{copy * len(files) + number:06}.safetensors").write_bytes(file.read_bytes())
-    repeated = type(runs)(work, copies * runs.n_runs, copies * runs.n_ratings, runs.facts, runs.report, runs.items)
+    repeated = type(runs)(work, copies * runs.n_runs, copies * runs.size, runs.facts, runs.report, runs.items)
     return BlockMerger(repeated, folder, at_most).write(lambda *_: None)
 
 

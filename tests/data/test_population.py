@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 
 import dpals
@@ -58,3 +60,11 @@ def test_parts_of_the_ratings_remember_nothing_of_the_whole():
     assert data.memory
     assert not data.take_users(slice(0, 1)).memory
     assert not data.keep(np.array([True, True, False])).memory
+
+
+def test_what_is_remembered_is_not_sent_to_another_process():
+    data = ratings()
+    remembered(lambda block, _: block.n_ratings)(data, "values")
+    sent = pickle.loads(pickle.dumps(data))
+    assert sent.memory == {}
+    assert np.array_equal(sent.indices, data.indices)

@@ -33,7 +33,7 @@ def test_runs_are_sorted_and_hold_everything(tmp_path, rows_at_once):
     parts = runs.rows("")
     assert all(is_sorted(part.hashes, part.users) for part in parts)
     assert set().union(*(pairs(part, runs.items) for part in parts)) == set(FRAME.rows())
-    assert runs.n_ratings == sum(part.n_ratings for part in parts)
+    assert runs.size == sum(part.n_ratings for part in parts)
     assert runs.items.tolist() == [*range(11)]
 
 
@@ -53,7 +53,7 @@ def test_runs_that_are_there_are_not_made_again(tmp_path, monkeypatch):
     monkeypatch.setattr(sorted_runs, "_write_run", lambda file, *rest: made.append(file.name) or real(file, *rest))
     again = sort(tmp_path)
     assert made == ["run-000002.safetensors"]
-    assert (again.report, again.facts, again.n_ratings) == (first.report, first.facts, first.n_ratings)
+    assert (again.report, again.facts, again.size) == (first.report, first.facts, first.size)
 
 
 def test_what_was_dropped_is_counted_once(tmp_path):
@@ -70,9 +70,9 @@ def test_finished_runs_are_known_without_reading(tmp_path):
     assert finished_runs(tmp_path) is None
     runs = sort(tmp_path)
     found = finished_runs(tmp_path)
-    assert (found.n_runs, found.n_ratings, found.facts, found.report) == (
+    assert (found.n_runs, found.size, found.facts, found.report) == (
         runs.n_runs,
-        runs.n_ratings,
+        runs.size,
         runs.facts,
         runs.report,
     )

@@ -51,9 +51,10 @@ def test_no_blocks_are_nobody(engine):
     assert np.array_equal(tables[0], np.zeros((40, 1)))
 
 
-@pytest.mark.parametrize("piece", [1 << 26, 1 << 17])
-def test_a_table_of_many_shards_arrives_whole(engine, monkeypatch, piece):
-    """All at once, and in several pieces."""
+@pytest.mark.parametrize(("small", "piece"), [(1 << 21, 1 << 26), (0, 1 << 26), (0, 1 << 17)])
+def test_a_table_of_many_shards_arrives_whole(engine, monkeypatch, small, piece):
+    """Added up by the driver, or by executors; all at once, or in several pieces."""
+    monkeypatch.setattr(engine_module, "_SMALL", small)
     monkeypatch.setattr(engine_module, "_PIECE", piece)
     assert_same_pass(engine, Quick((12_000, 33)), [Part(None, str(k)) for k in range(5)])
 
@@ -73,8 +74,10 @@ def test_a_worker_that_is_killed_changes_nothing(engine, ratings, tmp_path):
     assert (tmp_path / "second").exists(), "the block was opened again"
 
 
+@pytest.mark.parametrize("small", [1 << 21, 0], ids=["driver", "executors"])
 @pytest.mark.parametrize("fault", ["missing_share", "same_share_twice", "other_names", "other_version"])
-def test_a_pass_with_wrong_receipts_is_refused_and_nothing_is_spent(ratings, engine, monkeypatch, fault):
+def test_a_pass_with_wrong_receipts_is_refused_and_nothing_is_spent(ratings, engine, monkeypatch, fault, small):
+    monkeypatch.setattr(engine_module, "_SMALL", small)
     monkeypatch.setattr(engine_module, "_partial_sums", getattr(spark_blocks, fault))
     ledger = dpals.Ledger()
     mechanism = Mechanism(BUDGET, ledger, engine=engine)

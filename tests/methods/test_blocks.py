@@ -29,9 +29,9 @@ class InBlocks(PartOfPopulation):
         return [MemoryBlock(self.whole.take_users(places == k), name=str(k)) for k in reversed(range(self.public))]
 
 
-def bits(name, population):
+def bits(name, population, threads=None):
     """Everything that a run releases and learns."""
-    run = record_run(make(name), population, epsilon=EPSILON)
+    run = record_run(make(name), population, threads=threads, epsilon=EPSILON)
     releases = [(release.query.purpose, release.published.tobytes()) for release in run.releases]
     model = run.model
     return releases, model.item_factors.tobytes(), model.item_biases.tobytes(), model.global_mean
@@ -42,10 +42,23 @@ def from_memory(name, implicit):
     return bits(name, data(implicit))
 
 
-@pytest.mark.parametrize("n_blocks", [1, 7, 64])
+@pytest.mark.parametrize(("n_blocks", "threads"), [(1, 4), (7, 2), (64, 1), (64, 4)])
 @pytest.mark.parametrize(("name", "implicit"), PRIVATE_PAIRS)
-def test_any_blocks_give_the_same_bits(name, implicit, n_blocks):
-    assert bits(name, InBlocks(data(implicit), public=n_blocks)) == from_memory(name, implicit)
+def test_any_blocks_and_threads_give_the_same_bits(name, implicit, n_blocks, threads):
+    assert bits(name, InBlocks(data(implicit), public=n_blocks), threads) == from_memory(name, implicit)
+
+
+@pytest.mark.slow
+def test_one_user_with_a_million_ratings_changes_no_bit():
+    """The user is more than half of everything, and alone in a block that is larger than all others."""
+    n_items, few = 1_000_000, np.arange(0, 1_000_000, 10)
+    users = np.concatenate([np.zeros(n_items, int), 1 + np.arange(len(few)) % 500])
+    items = np.concatenate([np.arange(n_items), few])
+    values = 1 + (np.arange(len(items)) * 7919 % 9) / 2
+    ratings = dpals.Ratings.from_arrays(users, items, values, rating_range=(1, 5), catalogue=range(n_items))
+    whole = bits("PooledDPALS", ratings, 2)
+    assert bits("PooledDPALS", InBlocks(ratings, public=7), 2) == whole
+    assert bits("PooledDPALS", InBlocks(ratings, public=64), 1) == whole
 
 
 def test_blocks_without_users_add_nothing():

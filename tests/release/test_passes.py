@@ -174,7 +174,7 @@ def test_a_pass_can_be_sent_to_another_process(ratings):
     work = Pass(weight_and_mean, None, (COUNT, MEAN), (Grid.of(COUNT, 20), Grid.of(MEAN, 20)))
     sent = pickle.loads(pickle.dumps(work))
     here, there = LocalEngine().run(work, ratings.blocks), LocalEngine().run(sent, ratings.blocks)
-    assert here[1] == there[1] == [Receipt("memory", N_USERS, target())]
+    assert here[1] == there[1] == [Receipt("memory 0", N_USERS, target())]
     for table, same in zip(here[0], there[0], strict=True):
         assert table.any()
         assert np.array_equal(table, same)

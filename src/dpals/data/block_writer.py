@@ -73,7 +73,7 @@ def write_blocks(
     on_unknown_items
         As in `dpals.read_ratings`.
     ratings_per_block
-        How many ratings a block has at most, unless they are all of one user.
+        How many ratings a block has at most, unless they are all of one user. It has no more users, either.
     overwrite
         Replace the blocks that are in the folder, once the new ones are complete.
     progress

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpals.data.array_file import MappedFile, stored_ids
 from dpals.data.block_manifest import Facts, read_manifest
 from dpals.data.population import declared_facts
-from dpals.data.rating_arrays import counted, declare_distinct, sizes
+from dpals.data.rating_arrays import counted, sizes
 from dpals.data.rating_range import Range
 from dpals.data.ratings import Ratings
 from dpals.data.reading_report import ReadingReport
@@ -63,20 +63,18 @@ class FileBlock:
         if known not in _checked and file.digest() != self.name:
             raise InputError(f"{self.path} is damaged, or is another file than was written. Write the blocks again")
         arrays = file.arrays
-        users = stored_ids(arrays, "users")
-        if known in _checked:
-            declare_distinct(users)
         ratings = Ratings(
             indptr=arrays["indptr"],
             indices=arrays["indices"],
             values=arrays.get("values"),
             timestamps=arrays.get("timestamps"),
-            users=users,
+            users=stored_ids(arrays, "users"),
             items=load_items(self.path.parent, self.items),
             rating_range=self.facts.rating_range,
             catalogue_declared=self.facts.catalogue_declared,
             report=ReadingReport(self.n_ratings),
             schema=self.facts.schema,
+            is_checked=known in _checked,
         )
         if known not in _checked:
             self._check_users(ratings)

@@ -14,7 +14,7 @@ from dpals.data.array_file import content_of, digest_of, full_disk_explained, wr
 from dpals.data.block_manifest import Entry
 from dpals.data.blocks import block_file
 from dpals.data.sorted_runs import Runs
-from dpals.data.user_rows import UserRows
+from dpals.data.user_rows import UserRows, fits
 from dpals.kernels.threads import map_ranges, thread_count
 from dpals.system.files import OWNER_ONLY, write_whole
 
@@ -41,7 +41,7 @@ class BlockMerger:
     folder
         Where blocks go.
     ratings_per_block
-        How many ratings a block has at most, unless they are all of one user.
+        How many ratings, and how many users, a block has at most, unless it is one user.
     """
 
     def __init__(self, runs: Runs, folder: Path, ratings_per_block: int) -> None:
@@ -61,7 +61,7 @@ class BlockMerger:
 
     def _ranges(self, progress: Callable[[int, int], object]) -> Iterator[_Range]:
         """Ranges of hashes, merged one after another, several at a time. Their size makes most of them two blocks."""
-        expected = min(2 * self._runs.n_ratings // (3 * self._at_most), _MOST_RANGES)
+        expected = min(2 * self._runs.size // (3 * self._at_most), _MOST_RANGES)
         bits = max(1, expected).bit_length() - 1
         prefixes = [f"{number:0{bits}b}" if bits else "" for number in range(2**bits if self._runs.n_runs else 0)]
         threads = thread_count()
@@ -95,11 +95,8 @@ class BlockMerger:
         """Two halves as one range, whose users are together if they may be a part of one block."""
         prefix = left.prefix[:-1]
         if left.rows is not None and right.rows is not None:
-            n_ratings, n_users = (
-                left.rows.n_ratings + right.rows.n_ratings,
-                left.rows.n_users + right.rows.n_users,
-            )
-            if n_ratings <= self._at_most or n_users <= 1:
+            n_users = left.rows.n_users + right.rows.n_users
+            if fits(n_users, left.rows.n_ratings + right.rows.n_ratings, self._at_most):
                 return _Range(prefix, 0, rows=UserRows.merged([left.rows, right.rows]))
         return _Range(prefix, 0, self._blocks(left) + self._blocks(right))
 

@@ -1,8 +1,7 @@
 """The arrays of Ratings: a sparse matrix of users by items with its ids, checked once and never changed."""
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, Protocol, TypeVar
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +9,6 @@ from numpy.typing import NDArray
 from dpals.data.rating_range import Range
 from dpals.data.reading_report import ReadingReport
 from dpals.errors import InputError
-
-_known_distinct: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
-"""Arrays of ids of which none is there twice, by the identity of the array."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,13 +51,16 @@ class RatingArrays:
     """What declares which columns there are and what they hold: a public fact for the statement."""
     anonymous: bool = False
     """Whether users have no ids of their own: `users` are then row numbers, for look-ups alone."""
+    is_checked: InitVar[bool] = False
+    """Whether the caller has checked the arrays, or took them from ratings that were checked."""
     memory: dict[Any, Any] = field(default_factory=dict, init=False)
     """What functions of these ratings keep for the next pass: see `data.population.remembered`."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, is_checked: bool) -> None:
         if (self.values is None) != (self.rating_range is None):
             raise InputError("values and rating_range go together: give both, or neither for implicit feedback")
-        _check_structure(self)
+        if not is_checked:
+            _check_structure(self)
         for array in (self.indptr, self.indices, self.values, self.timestamps, self.users, self.items):
             if array is not None:
                 array.setflags(write=False)
@@ -164,23 +163,9 @@ def _check_structure(ratings: RatingArrays) -> None:
         )
 
 
-def declare_distinct(ids: NDArray[Any]) -> None:
-    """Spare `RatingArrays` the search for ids that are there twice: the caller has looked. They become read-only."""
-    ids.setflags(write=False)
-    _known_distinct[id(ids)] = ids
-
-
 def _are_distinct(ids: NDArray[Any]) -> bool:
-    """Whether no id is there twice. Most ids come in rising order, and need not be sorted to see it.
-
-    Ratings that are made of others often share an array of ids with them, which is then known.
-    """
-    if _known_distinct.get(id(ids)) is ids and not ids.flags.writeable:
-        return True
-    distinct = bool(np.all(ids[1:] > ids[:-1])) or _none_twice(ids)
-    if distinct:
-        declare_distinct(ids)
-    return distinct
+    """Whether no id is there twice. Most ids come in rising order, and need not be sorted to see it."""
+    return bool(np.all(ids[1:] > ids[:-1])) or _none_twice(ids)
 
 
 def _none_twice(ids: NDArray[Any]) -> bool:

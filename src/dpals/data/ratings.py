@@ -265,6 +265,7 @@ class Ratings(RatingArrays):
             indices=self.indices[chosen],
             values=None if self.values is None else self.values[chosen],
             timestamps=None if self.timestamps is None else self.timestamps[chosen],
+            is_checked=True,
         )
 
     def take_users(self, chosen: NDArray[np.bool_] | slice) -> "Ratings":
@@ -296,6 +297,7 @@ class Ratings(RatingArrays):
             indices=self.indices[entries],
             values=None if self.values is None else self.values[entries],
             timestamps=None if self.timestamps is None else self.timestamps[entries],
+            is_checked=True,
         )
 
     def public_facts(self) -> list[str]:

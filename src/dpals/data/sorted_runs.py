@@ -44,8 +44,8 @@ class Runs:
 
     folder: Path
     n_runs: int
-    n_ratings: int
-    """Ratings in all runs; those that are in several runs count more than once."""
+    size: int
+    """Ratings in all runs, or users where these are more; those that are in several runs count more than once."""
     facts: Facts
     report: ReadingReport
     items: NDArray[Any]
@@ -229,10 +229,11 @@ def _finished(
             places = positions(catalogue, stored_ids(MappedFile(file).arrays, "items")).astype(np.int32)
             write_content(_places_file(folder, number), content_of({"places": places}))
     report = _report(notes)
-    n_ratings = sum(note.rows - note.duplicates for note in notes)
-    runs = Runs(folder, len(notes), n_ratings, facts, report, catalogue)
+    of_runs = (MappedFile(file).arrays for file in files)
+    size = sum(max(len(arrays["hashes"]), len(arrays["indices"])) for arrays in of_runs)
+    runs = Runs(folder, len(notes), size, facts, report, catalogue)
     write_content(folder / _ITEMS, content_of(store_ids("items", catalogue)))
-    summary = {"n_runs": len(notes), "n_ratings": n_ratings, "facts": asdict(facts), "report": asdict(report)}
+    summary = {"n_runs": len(notes), "size": size, "facts": asdict(facts), "report": asdict(report)}
     with full_disk_explained(folder):
         write_whole(folder / _DONE, json.dumps(summary).encode(), OWNER_ONLY)
     return runs
@@ -251,7 +252,7 @@ def finished_runs(folder: Path) -> Runs | None:
     summary = json.loads((folder / _DONE).read_bytes())
     facts, report = Facts.from_dict(summary["facts"]), ReadingReport(**summary["report"])
     items = stored_ids(MappedFile(folder / _ITEMS).arrays, "items")
-    return Runs(folder, summary["n_runs"], summary["n_ratings"], facts, report, items)
+    return Runs(folder, summary["n_runs"], summary["size"], facts, report, items)
 
 
 def _all_items(files: Sequence[Path], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -32,6 +32,11 @@ def within(hashes: NDArray[np.uint64], prefix: str) -> tuple[int, int]:
     return int(np.searchsorted(hashes, low)), int(np.searchsorted(hashes, high, side="right"))
 
 
+def fits(n_users: int, n_ratings: int, ratings_per_block: int) -> bool:
+    """Whether so many users and ratings make one block. There are more users than ratings where some have none."""
+    return n_users <= 1 or max(n_users, n_ratings) <= ratings_per_block
+
+
 @dataclass(frozen=True, eq=False)
 class UserRows:
     """Some users, sorted by hash and then by id, and the rows of each, sorted by item."""
@@ -124,7 +129,7 @@ class UserRows:
         >>> [(prefix, block.users.tolist()) for prefix, block in rows.split("", ratings_per_block=2)]
         [('0', [7]), ('10', [9]), ('11', [8])]
         """
-        if self.n_ratings <= ratings_per_block or self.n_users <= 1 or len(prefix) == HASH_BITS:
+        if fits(self.n_users, self.n_ratings, ratings_per_block) or len(prefix) == HASH_BITS:
             return [(prefix, self)] if self.n_users else []
         halves = [prefix + bit for bit in "01"]
         parts = [(half, self.part(*within(self.hashes, half))) for half in halves]

@@ -13,7 +13,7 @@ same rows, and Spark uses one of them.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate, pairwise
@@ -40,6 +40,8 @@ _SHARD = 1 << 15
 """Numbers in one row: 256 KB. The memory of Java is divided into regions of 1 MB or more, and larger rows waste it."""
 _BATCH = 64 * _SHARD
 """Numbers that are on the way between Java and Python at once: 16 MB."""
+_SMALL = 1 << 21
+"""Numbers in all partial sums together that the driver adds up itself: 16 MB. One more stage would take longer."""
 _PIECE = 1 << 26
 """Numbers that the driver takes at once: 512 MB."""
 _NAMES = ("start", "numbers", "receipts")
@@ -93,8 +95,11 @@ class Engine:
             try:
                 shares = self._own.range(0, tasks, 1, tasks)
                 partial = shares.mapInArrow(lambda batches: _partial_sums(batches, sent, threads), _ROW)
-                summed = partial.repartition(reducers, "start").mapInArrow(_added_up, _ROW)
-                for table in _pieces(summed, len(sums)):
+                if tasks * len(sums) <= _SMALL:
+                    summed = _added_up(partial.toArrow().to_batches())
+                else:
+                    summed = _pieces(partial.repartition(reducers, "start").mapInArrow(_added_up, _ROW), len(sums))
+                for table in summed:
                     for start, numbers, texts in _rows(table):
                         sums[start : start + _SHARD] = numbers
                         receipts.append((start, texts))
@@ -133,8 +138,8 @@ def _partial_sums(batches: Iterator["pa.RecordBatch"], sent: Any, threads: int) 
                 yield _shards(start, numbers, marks)
 
 
-def _added_up(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-    """On executors: shards of several tasks added up, each with the receipts of what is in it."""
+def _added_up(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+    """Shards of several tasks added up, on executors or on the driver, each with the receipts of what is in it."""
     sums: dict[int, NDArray[np.int64]] = {}
     receipts: dict[int, list[str]] = {}
     for batch in batches:

@@ -17,7 +17,7 @@ def on_items(ratings: Ratings, chosen: NDArray[np.bool_]) -> Ratings:
     """The ratings of the chosen items, with a catalogue of these items only."""
     kept = ratings.keep(chosen[ratings.indices])
     position = np.cumsum(chosen, dtype=np.int32) - np.int32(1)
-    return replace(kept, items=ratings.items[chosen], indices=position[kept.indices])
+    return replace(kept, items=ratings.items[chosen], indices=position[kept.indices], is_checked=True)
 
 
 class Split(NamedTuple):

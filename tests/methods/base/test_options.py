@@ -161,3 +161,9 @@ def test_a_search_keeps_its_secret(ratings, tmp_path):
         with pytest.raises(ValueError, match="how many tries a search makes is secret"):
             search.fit(ratings, **arguments)
     search.fit(ratings, options=dpals.Options(threads=1))
+
+
+def test_an_engine_must_be_able_to_run():
+    assert dpals.Options() == dpals.Options()
+    with pytest.raises(dpals.InputError, match="engine must have a method run"):
+        dpals.Options(engine="spark")
