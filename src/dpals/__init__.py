@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from dpals import testing as testing
     from dpals.data import datasets as datasets
     from dpals.data import simulate as simulate
-    from dpals.data.block_writer import write_blocks as write_blocks
-    from dpals.data.blocks import Blocks as Blocks
-    from dpals.data.blocks import open_blocks as open_blocks
+    from dpals.data.blocks.folder import Blocks as Blocks
+    from dpals.data.blocks.folder import open_blocks as open_blocks
+    from dpals.data.blocks.writer import write_blocks as write_blocks
     from dpals.data.ratings import Ratings as Ratings
     from dpals.data.read import read_ratings as read_ratings
     from dpals.engines import spark as spark
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     **{method.name: method.module for method in METHODS},
-    "Blocks": "dpals.data.blocks",
+    "Blocks": "dpals.data.blocks.folder",
     "Budget": "dpals.release.accounting",
     "FactorModel": "dpals.model.factor_model",
     "InputError": "dpals.errors",
@@ -65,12 +65,12 @@ _HOMES = {
     "datasets": "dpals.data.datasets",
     "evaluate": "dpals.evaluation.held_out",
     "load": "dpals.model.factor_model",
-    "open_blocks": "dpals.data.blocks",
+    "open_blocks": "dpals.data.blocks.folder",
     "read_ratings": "dpals.data.read",
     "simulate": "dpals.data.simulate",
     "spark": "dpals.engines.spark",
     "testing": "dpals.testing",
-    "write_blocks": "dpals.data.block_writer",
+    "write_blocks": "dpals.data.blocks.writer",
 }
 
 __all__ = sorted(_HOMES)

@@ -9,7 +9,7 @@ import pytest
 from tests.small_models import RANGE, history_of, model_of, table_of_ratings
 
 import dpals
-from dpals.data.blocks import FileBlock
+from dpals.data.blocks.folder import FileBlock
 from dpals.data.population import MemoryBlock, PartOfPopulation
 from dpals.evaluation import held_out
 from dpals.evaluation.held_out import evaluate

@@ -15,7 +15,7 @@ from tests.privacy.odd_files import FORMATS, DataSet, Declared, in_parts, text_f
 from tests.privacy.odd_rows import RANGES, Person, people, rating_text, time_value
 
 from dpals.data import block_source
-from dpals.data.block_writer import write_blocks
+from dpals.data.blocks.writer import write_blocks
 from dpals.data.ratings import Ratings
 from dpals.data.read import read_ratings
 

@@ -59,7 +59,7 @@ def command(
     the same ratings, whatever the order of rows. Only you can read them. Sorting takes as much space in FOLDER as the
     blocks, until it is done. An interrupted command resumes when it is run again.
     """
-    from dpals.data.block_writer import write_blocks
+    from dpals.data.blocks.writer import write_blocks
 
     check_folder(output)
     console = messages(quiet)

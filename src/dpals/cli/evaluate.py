@@ -20,7 +20,7 @@ from dpals.cli.populations import holds_blocks, refuse_reading_options
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
-    from dpals.data.blocks import Blocks
+    from dpals.data.blocks.folder import Blocks
     from dpals.data.ratings import Ratings
     from dpals.evaluation.held_out import Evaluation
     from dpals.model.factor_model import FactorModel
@@ -90,7 +90,7 @@ def _read(
 ) -> "Ratings | Blocks":
     """Open blocks; or read a file of ratings for the model, and say how many rows were dropped."""
     from dpals.data.bad_rows import BadRows
-    from dpals.data.blocks import open_blocks
+    from dpals.data.blocks.folder import open_blocks
     from dpals.data.read import read_file
     from dpals.model.history import wanted_columns
 

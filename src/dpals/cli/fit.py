@@ -36,7 +36,7 @@ from dpals.cli.spending import PlannedRun
 from dpals.system.terminal import echo
 
 if TYPE_CHECKING:
-    from dpals.data.blocks import Blocks
+    from dpals.data.blocks.folder import Blocks
     from dpals.data.ratings import Ratings
     from dpals.release.passes import Engine
     from dpals.system.console import Console
@@ -211,7 +211,7 @@ def _read(
     path: Path, catalogue: Path | None, rating_range: tuple[float, float] | None, **columns: Any
 ) -> "Ratings | Blocks":
     """Read the ratings, with the catalogue if there is one, or open the blocks."""
-    from dpals.data.blocks import open_blocks
+    from dpals.data.blocks.folder import open_blocks
     from dpals.data.read import read_ratings
 
     if holds_blocks(path):

@@ -89,7 +89,7 @@ def command(
     _check_output(output, history, as_json)
     check_engine(engine, master, history)
     from dpals.data.bad_rows import BadRows
-    from dpals.data.blocks import open_blocks
+    from dpals.data.blocks.folder import open_blocks
     from dpals.data.streamed_history import stream_history
     from dpals.model.batch import HistoryInBlocks
     from dpals.model.factor_model import load
@@ -160,7 +160,7 @@ def _recommend_on_spark(
     users: tuple[str, ...],
 ) -> None:
     """Let executors write recommendations for all users to a folder of Parquet files."""
-    from dpals.data.blocks import open_blocks
+    from dpals.data.blocks.folder import open_blocks
     from dpals.engines import spark
     from dpals.engines.spark_session import clear_errors
     from dpals.model.history import check_facts

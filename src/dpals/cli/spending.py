@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpals.data.blocks import Blocks
+    from dpals.data.blocks.folder import Blocks
     from dpals.data.ratings import Ratings
     from dpals.ledger.ledger import Ledger
     from dpals.methods.base.estimator import Estimator

@@ -86,8 +86,8 @@ def _split_blocks(
         if path.suffix in TABLES:
             raise click.BadParameter(f"{folder} holds blocks: this must be a folder for blocks, too", param_hint=where)
         check_folder(path)
-    from dpals.data.block_writer import write_blocks
-    from dpals.data.blocks import open_blocks
+    from dpals.data.blocks.folder import open_blocks
+    from dpals.data.blocks.writer import write_blocks
     from dpals.evaluation.splits import split_entries
 
     parts = split_entries(open_blocks(folder), fractions, seed)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import chain
 from queue import Empty, SimpleQueue
 
@@ -12,6 +13,7 @@ _LARGEST_COPIES = 1 << 28
 """How many bytes the tables of all threads but one take at most."""
 
 
+@dataclass(frozen=True)
 class LocalEngine:
     """Each thread opens one block at a time, so memory holds some blocks and tables, however many users there are."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from dpals.data.blocks import Blocks
+    from dpals.data.blocks.folder import Blocks
     from dpals.model.history import ColumnNames
 
 _ROWS_AT_ONCE = 1 << 20
@@ -44,7 +44,7 @@ def write_blocks(
     folder, user, item, rating, timestamp, implicit, **declared
         As in `dpals.write_blocks`.
     """
-    from dpals.data.block_writer import write_blocks
+    from dpals.data.blocks.writer import write_blocks
 
     options = ColumnOptions(user, item, rating, timestamp, implicit)
     columns: dict[str, Any] = {**options.find(frame.columns, "the frame").used()}
@@ -76,7 +76,7 @@ def recommend(
     DataFrame
         A row for each user and item: user, rank (1 is best), item, score. It belongs to these users.
     """
-    from dpals.data.blocks import Blocks
+    from dpals.data.blocks.folder import Blocks
     from dpals.data.ids import is_text
     from dpals.model.batch import names_in_table
     from dpals.model.history import wanted_columns

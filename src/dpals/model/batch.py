@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dpals.data.blocks import Blocks
+from dpals.data.blocks.folder import Blocks
 from dpals.data.columns import Columns
 from dpals.data.ids import to_series
 from dpals.data.ratings import Ratings

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from dpals.data.bad_rows import UNKNOWN_ITEM, BadRows
-from dpals.data.blocks import Blocks
+from dpals.data.blocks.folder import Blocks
 from dpals.data.build import build
 from dpals.data.columns import ColumnOptions
 from dpals.data.frames import FrameSource, is_pandas

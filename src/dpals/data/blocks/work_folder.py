@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dpals.data.array_file import full_disk_explained
+from dpals.data.blocks.array_file import full_disk_explained
 from dpals.errors import InputError
 from dpals.system.files import OWNER_ONLY, held, write_whole
 

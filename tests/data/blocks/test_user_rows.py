@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.data.tables import RANGE, columns, few_rows
 
 from dpals import Ratings
-from dpals.data.user_rows import UserRows, is_sorted, within
+from dpals.data.blocks.user_rows import UserRows, is_sorted, within
 from dpals.kernels.hashing import block_hashes
 
 SAME_HASH = ["-1", "18446744073709551615"]

@@ -9,10 +9,10 @@ import pytest
 
 import dpals
 from dpals import InputError, Ratings, open_blocks, write_blocks
-from dpals.data.array_file import MappedFile, content_of
-from dpals.data.block_manifest import Manifest, read_manifest
-from dpals.data.merged_blocks import write_block
-from dpals.data.user_rows import UserRows
+from dpals.data.blocks.array_file import MappedFile, content_of
+from dpals.data.blocks.manifest import Manifest, read_manifest
+from dpals.data.blocks.merge import write_block
+from dpals.data.blocks.user_rows import UserRows
 from dpals.kernels.hashing import block_hashes
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dpals import InputError
-from dpals.data.work_folder import is_interrupted, work_folder
+from dpals.data.blocks.work_folder import is_interrupted, work_folder
 
 
 def interrupted(folder, task, problem=KeyboardInterrupt):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load
 
 from dpals import InputError
-from dpals.data.array_file import (
+from dpals.data.blocks.array_file import (
     MappedFile,
     content_of,
     digest_of,

@@ -7,10 +7,10 @@ import pytest
 from dpals import Ratings
 from dpals.data import sorted_runs
 from dpals.data.bad_rows import BadRows
+from dpals.data.blocks.runs import finished_runs, sort_population, sort_table
+from dpals.data.blocks.user_rows import UserRows, is_sorted
 from dpals.data.columns import ColumnOptions
 from dpals.data.frames import FrameSource
-from dpals.data.sorted_runs import finished_runs, sort_population, sort_table
-from dpals.data.user_rows import UserRows, is_sorted
 
 FRAME = pl.DataFrame({"user": [f"u{n % 7}" for n in range(50)], "item": [n % 11 for n in range(50)]})
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dpals.data.array_file import content_of, digest_of, full_disk_explained, write_content
-from dpals.data.block_manifest import Entry
-from dpals.data.blocks import block_file
-from dpals.data.sorted_runs import Runs
-from dpals.data.user_rows import UserRows, fits
+from dpals.data.blocks.array_file import content_of, digest_of, full_disk_explained, write_content
+from dpals.data.blocks.folder import block_file
+from dpals.data.blocks.manifest import Entry
+from dpals.data.blocks.runs import Runs
+from dpals.data.blocks.user_rows import UserRows, fits
 from dpals.kernels.threads import map_ranges, thread_count
 from dpals.system.files import OWNER_ONLY, write_whole
 

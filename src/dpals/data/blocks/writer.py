@@ -8,16 +8,16 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from dpals.data.array_file import content_of, digest_of, store_ids, write_content
 from dpals.data.bad_rows import BadRows, OnBadRows
-from dpals.data.block_manifest import MANIFEST, Manifest
-from dpals.data.block_source import BlockSource
-from dpals.data.blocks import Blocks, items_file, open_blocks
+from dpals.data.blocks.array_file import content_of, digest_of, store_ids, write_content
+from dpals.data.blocks.folder import Blocks, items_file, open_blocks
+from dpals.data.blocks.manifest import MANIFEST, Manifest
+from dpals.data.blocks.merge import BlockMerger
+from dpals.data.blocks.runs import finished_runs
+from dpals.data.blocks.source import BlockSource
+from dpals.data.blocks.work_folder import is_interrupted, work_folder
 from dpals.data.columns import ColumnOptions, IdOption
 from dpals.data.ids import id_array
-from dpals.data.merged_blocks import BlockMerger
-from dpals.data.sorted_runs import finished_runs
-from dpals.data.work_folder import is_interrupted, work_folder
 from dpals.errors import InputError
 from dpals.system.files import remove_drafts
 from dpals.system.progress import progress_bar

@@ -17,10 +17,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.array_file import MappedFile, content_of, full_disk_explained, store_ids, stored_ids, write_content
 from dpals.data.bad_rows import BadRows
-from dpals.data.block_manifest import Facts, UserIds
-from dpals.data.blocks import Blocks
+from dpals.data.blocks.array_file import (
+    MappedFile,
+    content_of,
+    full_disk_explained,
+    store_ids,
+    stored_ids,
+    write_content,
+)
+from dpals.data.blocks.folder import Blocks
+from dpals.data.blocks.manifest import Facts, UserIds
+from dpals.data.blocks.user_rows import UserRows, within
 from dpals.data.bounded_batches import CommonIdType, pieces
 from dpals.data.build import build_even_if_empty, refuse_if_all_dropped
 from dpals.data.columns import IdType
@@ -30,7 +38,6 @@ from dpals.data.rating_range import Range, checked_range
 from dpals.data.ratings import Ratings
 from dpals.data.reading_report import ReadingReport
 from dpals.data.sources import Source
-from dpals.data.user_rows import UserRows, within
 from dpals.kernels.threads import balanced_ranges
 from dpals.system.files import OWNER_ONLY, write_whole
 

@@ -9,10 +9,11 @@ from typing import Any, get_args
 from numpy.typing import NDArray
 
 from dpals import __version__
-from dpals.data.array_file import content_of, digest_of, store_ids
 from dpals.data.bad_rows import BadRows
-from dpals.data.block_manifest import FORMAT
-from dpals.data.blocks import Blocks
+from dpals.data.blocks.array_file import content_of, digest_of, store_ids
+from dpals.data.blocks.folder import Blocks
+from dpals.data.blocks.manifest import FORMAT
+from dpals.data.blocks.runs import Runs, sort_population, sort_table
 from dpals.data.bounded_batches import ROWS_AT_ONCE
 from dpals.data.build import refuse_if_no_rows
 from dpals.data.columns import ColumnOptions, IdOption
@@ -22,7 +23,6 @@ from dpals.data.frames import FrameSource
 from dpals.data.population import PartOfPopulation
 from dpals.data.rating_range import Range
 from dpals.data.ratings import Ratings
-from dpals.data.sorted_runs import Runs, sort_population, sort_table
 from dpals.errors import InputError
 
 _POPULATIONS = (Ratings, Blocks, PartOfPopulation)

@@ -5,10 +5,10 @@ import pytest
 
 from dpals import Ratings
 from dpals.data import merged_blocks
-from dpals.data.array_file import MappedFile
-from dpals.data.merged_blocks import BlockMerger, write_block
-from dpals.data.sorted_runs import sort_population
-from dpals.data.user_rows import UserRows
+from dpals.data.blocks.array_file import MappedFile
+from dpals.data.blocks.merge import BlockMerger, write_block
+from dpals.data.blocks.runs import sort_population
+from dpals.data.blocks.user_rows import UserRows
 from dpals.kernels.threads import limited_threads
 
 

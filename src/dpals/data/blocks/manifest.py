@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dpals.data.array_file import full_disk_explained
+from dpals.data.blocks.array_file import full_disk_explained
 from dpals.data.rating_range import Range
 from dpals.data.reading_report import ReadingReport
 from dpals.errors import InputError

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from dpals import InputError, Ratings, write_blocks
 from dpals.data.bad_rows import BadRows
-from dpals.data.block_source import BlockSource
+from dpals.data.blocks.source import BlockSource
 from dpals.data.columns import ColumnOptions
 
 FRAME = pl.DataFrame({"user": [1, 2], "item": [1, 1]})

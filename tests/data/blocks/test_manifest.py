@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dpals import InputError, Ratings, open_blocks, write_blocks
-from dpals.data.block_manifest import FORMAT, MANIFEST, Entry, Facts, Manifest, _checksum, read_manifest
+from dpals.data.blocks.manifest import FORMAT, MANIFEST, Entry, Facts, Manifest, _checksum, read_manifest
 from dpals.data.reading_report import ReadingReport
 
 FACTS = Facts((0.5, 5.0), False, True, "text", "The header line says so, é.")

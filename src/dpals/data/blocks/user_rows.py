@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.array_file import store_ids
+from dpals.data.blocks.array_file import store_ids
 from dpals.data.ids import is_text
 from dpals.data.rating_arrays import RatingArrays
 from dpals.kernels.grouping import order_by_user_and_item, take
