@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from tests.privacy.odd_files import FORMATS, DataSet, Declared, in_parts, text_file
 from tests.privacy.odd_rows import RANGES, Person, people, rating_text, time_value
 
-from dpals.data import block_source
+from dpals.data.blocks import source as block_source
 from dpals.data.blocks.writer import write_blocks
 from dpals.data.ratings import Ratings
 from dpals.data.read import read_ratings

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpals import Ratings
-from dpals.data import merged_blocks
+from dpals.data.blocks import merge as merged_blocks
 from dpals.data.blocks.array_file import MappedFile
 from dpals.data.blocks.merge import BlockMerger, write_block
 from dpals.data.blocks.runs import sort_population

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from dpals import Ratings
-from dpals.data import sorted_runs
 from dpals.data.bad_rows import BadRows
+from dpals.data.blocks import runs as sorted_runs
 from dpals.data.blocks.runs import finished_runs, sort_population, sort_table
 from dpals.data.blocks.user_rows import UserRows, is_sorted
 from dpals.data.columns import ColumnOptions

@@ -16,7 +16,7 @@ from tests.same_ratings import assert_same_population
 
 import dpals
 from dpals import InputError, Ratings, open_blocks, read_ratings, write_blocks
-from dpals.data import block_source
+from dpals.data.blocks import source as block_source
 from dpals.evaluation.splits import split_entries
 
 NAMES = ("user", "item", "rating", "timestamp")
