@@ -41,14 +41,11 @@ def _sums() -> None:
         query = Query("benchmark", N_ITEMS, sensitivity=1.0, form=form, dimension=dimension)
         contribution = Contribution(pattern, coefficients, None if form == "scalar" else vectors)
         grid = Grid.of(query, 30)
-        contribution = quantize_and_clip(contribution, query, grid)
-        enforcing = _fastest(
-            lambda contribution=contribution, query=query, grid=grid: quantize_and_clip(contribution, query, grid)
-        )
-        sums = empty_sums(query)
-        summing = _fastest(lambda c=contribution, q=query, s=sums: add_exactly(s, c, q))
+        enforcing = _fastest(lambda c=contribution, q=query, g=grid: quantize_and_clip(c, q, g))
+        clipped, sums = quantize_and_clip(contribution, query, grid), empty_sums(query)
+        summing = _fastest(lambda c=clipped, q=query, s=sums: add_exactly(s, c, q))
         print(f"  {form:10} grid and bound {enforcing:6.3f}   sum {summing:6.3f}")
-    _against_float32(contribution, query)
+    _against_float32(clipped, query)
 
 
 def _against_float32(contribution: ClippedContribution, query: Query) -> None:
