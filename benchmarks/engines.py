@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -45,10 +46,9 @@ def run(millions, against):
                 found += [measured("memory", folder, against) for _ in range(ROUNDS)]
         report(size, found)
         steps[size] = min(one["step"] for one in found if one["engine"] == "blocks")
-    first = min(steps)
-    for size in steps:
-        growth = steps[size] / steps[first] / (size / first)
-        print(f"a step from blocks, {size} million: {steps[size]:.3f} s, {growth:.2f} times linear growth", flush=True)
+    for size, larger in pairwise(sorted(steps)):
+        each = (steps[larger] - steps[size]) / (larger - size)
+        print(f"a step from blocks, each million from {size} to {larger} million: {each:.4f} s", flush=True)
 
 
 def simulate(folder, millions):
