@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import dpals
-from dpals.data.reading_report import ReadingReport
+from dpals.data.bad_rows import ReadingReport
 
 USERS_PER_MILLION, N_ITEMS, RATINGS_PER_USER = 4_800, 18_000, 208
 RANGE = (0.5, 5.0)

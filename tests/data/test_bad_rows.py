@@ -7,6 +7,7 @@ import pytest
 from tests.data.tables import RANGE, read, write
 
 from dpals import InputError, Ratings, read_ratings
+from dpals.data.bad_rows import ReadingReport
 
 
 def test_bad_rows_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -104,3 +105,19 @@ BAD_ARRAYS: dict[str, tuple[dict[str, Any], str]] = {
 def test_arrays_that_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Ratings.from_arrays(**({"users": [1, 2], "items": [1, 2]} | change))
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        (ReadingReport(0), "0 rows read"),
+        (ReadingReport(1_000), "1,000 rows read"),
+        (ReadingReport(9, 2), "9 rows read, 2 repeated for the same user and item"),
+        (
+            ReadingReport(2_000, rows_dropped={"missing rating": 1_200, "missing user id": 1}),
+            "2,000 rows read, 1,201 dropped (1,200 missing rating, 1 missing user id)",
+        ),
+    ],
+)
+def test_it_says_what_happened_and_nothing_else(report: ReadingReport, words: str) -> None:
+    assert str(report) == words

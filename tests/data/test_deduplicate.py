@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.data.tables import RANGE, Row, as_dict, assert_same_ratings, columns, few_rows, read, write
 
 from dpals import Ratings
-from dpals.data.reading_report import ReadingReport
+from dpals.data.bad_rows import ReadingReport
 
 
 @given(few_rows())

@@ -8,14 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dpals.data.bad_rows import BadRows, Place
+from dpals.data.bad_rows import BadRows, Place, ReadingReport
 from dpals.data.columns import IdType
 from dpals.data.deduplicate import Arrays, sort_and_deduplicate
 from dpals.data.id_encoder import GrowingArray, IdEncoder
 from dpals.data.ids import id_array, is_text, positions, to_array, to_series, type_name
-from dpals.data.rating_arrays import SomeRatings
-from dpals.data.rating_range import Range, checked_range
-from dpals.data.reading_report import ReadingReport
+from dpals.data.rating_arrays import Range, SomeRatings, checked_range
 from dpals.data.row_checks import usable_rows
 from dpals.data.sources import Batch, Source
 from dpals.errors import InputError

@@ -5,9 +5,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from dpals.data.rating_arrays import SomeRatings
-from dpals.data.rating_range import Range
-from dpals.data.reading_report import ReadingReport
+from dpals.data.bad_rows import ReadingReport
+from dpals.data.rating_arrays import Range, SomeRatings
 from dpals.kernels.grouping import order_by_user_and_item, take
 
 Arrays = dict[str, NDArray[Any]]

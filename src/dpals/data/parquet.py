@@ -56,7 +56,7 @@ def parquet_files(folder: Path) -> list[Path]:
     inside = (file.relative_to(folder) for file in folder.rglob("*.parquet"))
     visible = [file for file in inside if not any(part.startswith((".", "_")) for part in file.parts)]
     if not visible:
-        raise InputError(f"{folder}: there is no .parquet file in this folder")
+        raise InputError(f"{folder}: there is no .parquet file in this folder, and no manifest of blocks")
     return [folder / file for file in sorted(visible)]
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from dpals.data.bad_rows import BadRows, OnBadRows
 from dpals.data.columns import ColumnOptions, IdOption
-from dpals.data.rating_range import Range
+from dpals.data.rating_arrays import Range
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 
@@ -113,8 +113,7 @@ def read_file(
 ) -> Ratings:
     """Do the work of `dpals.read_ratings`. User ids may be of another type than item ids."""
     from dpals.data.build import build, refuse_if_no_rows
-    from dpals.data.file_changes import refuse_changes
-    from dpals.data.file_format import open_table
+    from dpals.data.file_format import open_table, refuse_changes
 
     with refuse_changes(path):
         source, id_type = open_table(path, options, ids)

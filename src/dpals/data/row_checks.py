@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from dpals.data.bad_rows import BadRows
-from dpals.data.rating_range import Range
+from dpals.data.rating_arrays import Range
 from dpals.data.sources import Batch
 
 

@@ -8,8 +8,7 @@ from scipy.sparse import coo_array, issparse
 
 from dpals.data.deduplicate import sort_and_deduplicate
 from dpals.data.ids import id_array
-from dpals.data.rating_arrays import SomeRatings
-from dpals.data.rating_range import Range, checked_range
+from dpals.data.rating_arrays import Range, SomeRatings, checked_range
 from dpals.errors import InputError
 
 

@@ -14,18 +14,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dpals.data.bad_rows import BadRows
+from dpals.data.bad_rows import BadRows, ReadingReport
 from dpals.data.bounded_batches import ROWS_AT_ONCE, CommonIdType, pieces
 from dpals.data.build import build_even_if_empty, refuse_if_all_dropped, refuse_if_no_rows
 from dpals.data.columns import ColumnOptions, Columns, IdOption, IdType
 from dpals.data.deduplicate import sort_and_deduplicate
 from dpals.data.external_sort import ExternalSort
-from dpals.data.file_changes import refuse_changes
-from dpals.data.file_format import open_table
+from dpals.data.file_format import open_table, refuse_changes
 from dpals.data.ids import to_array, to_series
-from dpals.data.rating_range import Range
+from dpals.data.rating_arrays import Range
 from dpals.data.ratings import Ratings
-from dpals.data.reading_report import ReadingReport
 from dpals.data.sources import Source
 from dpals.errors import InputError
 

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dpals.data.bad_rows import ReadingReport
 from dpals.data.blocks.folder import Blocks
 from dpals.data.columns import Columns
 from dpals.data.ids import to_series
 from dpals.data.ratings import Ratings
-from dpals.data.reading_report import ReadingReport
 from dpals.errors import InputError
 from dpals.model.factor_model import FactorModel
 from dpals.model.history import check_facts

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpals.data.ids import find, id_array, is_text
-from dpals.data.rating_range import checked_range
+from dpals.data.rating_arrays import checked_range
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.rows import pair_products, row_norms

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from dpals import InputError, Ratings, open_blocks, write_blocks
+from dpals.data.bad_rows import ReadingReport
 from dpals.data.blocks.manifest import FORMAT, MANIFEST, Entry, Facts, Manifest, _checksum, read_manifest
-from dpals.data.reading_report import ReadingReport
 
 FACTS = Facts((0.5, 5.0), False, True, "text", "The header line says so, é.")
 MADE = Manifest(FACTS, "0" * 64, ReadingReport(9, 2, {"missing rating": 1}), (Entry("a", "01", 2, 6, "1" * 64),))

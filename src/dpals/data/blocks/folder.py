@@ -9,14 +9,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from dpals.data.bad_rows import ReadingReport
 from dpals.data.blocks.array_file import MappedFile, stored_ids
 from dpals.data.blocks.manifest import Facts, read_manifest
 from dpals.data.blocks.user_rows import is_sorted, within
 from dpals.data.population import declared_facts
-from dpals.data.rating_arrays import counted, sizes
-from dpals.data.rating_range import Range
+from dpals.data.rating_arrays import Range, counted, sizes
 from dpals.data.ratings import Ratings
-from dpals.data.reading_report import ReadingReport
 from dpals.errors import InputError
 from dpals.kernels.hashing import block_hashes
 

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from dpals.data.bad_rows import ReadingReport
 from dpals.data.blocks.array_file import full_disk_explained
-from dpals.data.rating_range import Range
-from dpals.data.reading_report import ReadingReport
+from dpals.data.rating_arrays import Range
 from dpals.errors import InputError
 from dpals.system.files import OWNER_ONLY, write_whole
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.bad_rows import BadRows
+from dpals.data.bad_rows import BadRows, ReadingReport
 from dpals.data.blocks.array_file import (
     MappedFile,
     content_of,
@@ -34,9 +34,8 @@ from dpals.data.build import build_even_if_empty, refuse_if_all_dropped
 from dpals.data.columns import IdType
 from dpals.data.ids import is_text, positions, type_name
 from dpals.data.population import PartOfPopulation, Population
-from dpals.data.rating_range import Range, checked_range
+from dpals.data.rating_arrays import Range, checked_range
 from dpals.data.ratings import Ratings
-from dpals.data.reading_report import ReadingReport
 from dpals.data.sources import Source
 from dpals.kernels.threads import balanced_ranges
 from dpals.system.files import OWNER_ONLY, write_whole

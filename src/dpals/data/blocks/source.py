@@ -17,11 +17,10 @@ from dpals.data.blocks.runs import Runs, sort_population, sort_table
 from dpals.data.bounded_batches import ROWS_AT_ONCE
 from dpals.data.build import refuse_if_no_rows
 from dpals.data.columns import ColumnOptions, IdOption
-from dpals.data.file_changes import file_states, refuse_changes
-from dpals.data.file_format import open_table
+from dpals.data.file_format import file_states, open_table, refuse_changes
 from dpals.data.frames import FrameSource
 from dpals.data.population import PartOfPopulation
-from dpals.data.rating_range import Range
+from dpals.data.rating_arrays import Range
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 
