@@ -40,6 +40,18 @@ def test_every_method_gives_the_same_bits_for_implicit_feedback(implicit, engine
     assert_same_bits(lambda: getattr(dpals, name)(epsilon=8.0, insecure_seed=3, **small), implicit, engine, 7)
 
 
+@pytest.mark.parametrize("name", ["PrivateSearch", "ALS"])
+def test_block_files_give_the_same_bits(ratings, engine, tmp_path, name):
+    blocks = dpals.write_blocks(ratings, tmp_path / "blocks", ratings_per_block=ratings.n_ratings // 5)
+    searched = dpals.PrivateSearch(dpals.ItemMean(), {"bias_prior": [0.1, 0.5]}, epsilon=8.0, tries=2, insecure_seed=3)
+    method = {"PrivateSearch": searched, "ALS": dpals.ALS(rank=3, steps=2)}[name]
+    here = method.fit(blocks).model_
+    there = method.fit(blocks, options=dpals.Options(engine=engine)).model_
+    assert len(blocks.blocks) > 4
+    for array in ("item_factors", "item_biases"):
+        assert getattr(here, array).tobytes() == getattr(there, array).tobytes()
+
+
 @pytest.mark.parametrize("n_parts", [1, 64])
 def test_any_number_of_blocks_gives_the_same_bits(ratings, engine, n_parts):
     assert_same_bits(lambda: dpals.PrivateBiases(epsilon=8.0, insecure_seed=3, steps=2), ratings, engine, n_parts)
