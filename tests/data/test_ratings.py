@@ -4,12 +4,13 @@ import random
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from tests.data.tables import as_dict, assert_same, columns, few_rows
 
-from dpals import Ratings
+from dpals import InputError, Ratings
 from dpals.kernels.hashing import id_hashes
 
 
@@ -77,3 +78,9 @@ def test_taken_users_have_all_their_ratings(table: list[tuple[Any, ...]], data: 
     start, stop = (data.draw(st.integers(0, ratings.n_users + 1)) for _ in range(2))
     inside = (start <= np.arange(ratings.n_users)) & (np.arange(ratings.n_users) < stop)
     assert_same(ratings.take_users(slice(start, stop)), ratings.take_users(inside))
+
+
+def test_a_slice_of_users_has_no_step():
+    ratings = Ratings.from_arrays([1, 2, 3], [5, 5, 6])
+    with pytest.raises(InputError, match="has no step"):
+        ratings.take_users(slice(None, None, 2))

@@ -145,3 +145,11 @@ def test_settings_of_the_session_are_left_alone(spark):
     before = spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
     dpals.spark.Engine(spark)
     assert spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == before
+
+
+def test_a_search_on_ratings_in_memory_is_refused_before_it_is_entered(ratings, engine):
+    ledger = dpals.Ledger()
+    search = dpals.PrivateSearch(dpals.ItemMean(), {"bias_prior": [0.1, 0.5]}, epsilon=1.0, tries=2)
+    with pytest.raises(dpals.InputError, match="in the memory of one machine"):
+        search.fit(ratings, ledger=ledger, options=dpals.Options(engine=engine))
+    assert ledger.entries() == []

@@ -51,6 +51,12 @@ IMPLICIT = {
 }
 
 
+@pytest.fixture(autouse=True)
+def several_blocks(monkeypatch):
+    """A user more or less then moves the edges between blocks as well."""
+    monkeypatch.setattr("dpals.data.ratings._RATINGS_PER_BLOCK", 40)
+
+
 @pytest.mark.parametrize(
     ("implicit", "name"), [*((False, name) for name in METHODS), *((True, name) for name in IMPLICIT)]
 )

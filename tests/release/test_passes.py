@@ -222,3 +222,40 @@ def test_an_interrupted_pass_draws_only_what_is_missing(ratings):
     same = Mechanism(BUDGET, ledger, store=store).release_together(ratings, never, None, queries)
     assert np.array_equal(same[0], counts)
     assert np.array_equal(same[1], mean)
+
+
+class Changed:
+    """An engine that changes the tables after adding them up, and keeps what it returned."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def run(self, work, blocks):
+        tables, receipts = LocalEngine().run(work, blocks)
+        self.returned = self.change(tables)
+        self.before = [table.copy() for table in self.returned]
+        return self.returned, receipts
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tables: [table / 3 for table in tables],
+        lambda tables: [table.astype(np.int32) for table in tables],
+        lambda tables: [table[:-1] for table in tables],
+        lambda tables: tables[:-1],
+    ],
+    ids=["decimals", "small integers", "a row less", "a table less"],
+)
+def test_tables_that_are_not_those_of_the_pass_are_refused(ratings, change):
+    mechanism = Mechanism(Budget(1.0, 1e-6), engine=Changed(change))
+    with pytest.raises(PassRefused, match="nothing was spent"):
+        mechanism.release_together(ratings, weight_and_mean, None, [(COUNT, 10**15), (MEAN, 10**15)])
+    assert mechanism.spent == 0
+
+
+def test_an_engine_never_sees_the_noise(ratings):
+    engine = Changed(list)
+    mechanism = Mechanism(Budget(1.0, 1e-6), engine=engine)
+    mechanism.release_together(ratings, weight_and_mean, None, [(COUNT, 10**15), (MEAN, 10**15)])
+    assert all(np.array_equal(*pair) for pair in zip(engine.returned, engine.before, strict=True))

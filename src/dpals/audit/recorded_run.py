@@ -24,7 +24,7 @@ from dpals.model.factor_model import FactorModel
 from dpals.release.accounting import Release
 from dpals.release.contribution import Contribution, Query
 from dpals.release.mechanism import Mechanism
-from dpals.release.passes import BlockFunction, Pass, Population, Table
+from dpals.release.passes import Block, BlockFunction, Pass, Population, Receipt, Table, Work
 
 
 class TrainingFailed(Exception):  # noqa: N818, it is a finding of the audit
@@ -133,6 +133,14 @@ def failures_as_findings() -> Iterator[None]:
         raise TrainingFailed(f"training ended with {type(problem).__name__}: {problem}") from problem
 
 
+class OneByOne:
+    """An engine that takes one block after the other, so that contributions are recorded in the order of users."""
+
+    def run(self, work: Work, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
+        tables = work.empty()
+        return tables, [work.add(block, tables) for block in blocks]
+
+
 def _recording_class(
     mechanism_class: type[Mechanism], run: RecordedRun, replayed: Sequence[RecordedRelease] | None
 ) -> type[Mechanism]:
@@ -141,6 +149,7 @@ def _recording_class(
     class RecordingMechanism(mechanism_class):  # type: ignore[valid-type, misc]
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
+            self.engine = OneByOne()
             run.mechanisms.append(self)
 
         def exact_sums(self, work: Pass, population: Population) -> list[Table]:

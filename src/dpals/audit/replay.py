@@ -22,7 +22,7 @@ _SEED = 1
 _LARGE_EPSILON = 50.0
 _AMPLIFICATION = 10.0
 _LARGE_DATA = (  # users, items, the share of them that the most active users rate, and threads
-    (30_001, 60, 0.1, 1),  # enough users for several blocks and for settings that depend on size
+    (30_001, 60, 0.1, 1),  # enough users for settings that depend on size
     (61, 500, 1.0, 2),  # enough items for settings that depend on the size of the catalogue
 )
 _DELTAS = (0.29, 0.03)  # between one over four and one over three users, and a tenth of that

@@ -85,6 +85,11 @@ class PartOfBlock:
         return self.function(self.whole.open(), self.public)
 
 
+def whole_block(block: "Block") -> "Block":
+    """The block that a part is taken from, or the block itself."""
+    return whole_block(block.whole) if isinstance(block, PartOfBlock) else block
+
+
 @dataclass(frozen=True, eq=False)
 class PartOfPopulation:
     """The same users with some of their ratings, chosen anew whenever a block is opened: nothing is copied.

@@ -11,6 +11,7 @@ from dpals.data.bad_rows import BadRows, OnBadRows
 from dpals.data.columns import ColumnOptions
 from dpals.data.population import MemoryBlock, declared_facts
 from dpals.data.rating_arrays import RatingArrays
+from dpals.errors import InputError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -286,6 +287,8 @@ class Ratings(RatingArrays):
         """
         lengths = np.diff(self.indptr)[chosen]
         if isinstance(chosen, slice):
+            if chosen.step not in (None, 1):
+                raise InputError(f"a slice of users has no step, but this one has {chosen.step}: give truth values")
             rows = range(self.n_users)[chosen]
             entries: Any = slice(self.indptr[rows.start], self.indptr[rows.stop])
         else:

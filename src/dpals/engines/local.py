@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from queue import Empty, SimpleQueue
@@ -29,11 +30,21 @@ class LocalEngine:
         all_tables = [tables, *(work.empty() for _ in range(workers - 1))]
         threads = max(1, thread_count() // workers)
         with ThreadPoolExecutor(workers) as pool:
-            found = list(pool.map(lambda own: _add_blocks(work, waiting, own, threads), all_tables))
+            try:
+                found = list(pool.map(lambda own: _add_blocks(work, waiting, own, threads), all_tables))
+            except BaseException:
+                _drain(waiting)  # so that the other threads end soon
+                raise
         for others in all_tables[1:]:
             for table, other in zip(tables, others, strict=True):
                 table += other
         return tables, list(chain.from_iterable(found))
+
+
+def _drain(waiting: "SimpleQueue[Block]") -> None:
+    with suppress(Empty):
+        while True:
+            waiting.get_nowait()
 
 
 def _add_blocks(work: Work, waiting: "SimpleQueue[Block]", tables: list[Table], threads: int) -> list[Receipt]:

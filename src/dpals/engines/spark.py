@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.population import MemoryBlock
+from dpals.data.population import MemoryBlock, whole_block
 from dpals.engines.spark_frames import recommend, write_blocks
 from dpals.engines.spark_session import clear_errors, session
 from dpals.errors import InputError
@@ -78,10 +78,14 @@ class Engine:
                 own.conf.set(name, value)
         object.__setattr__(self, "_own", own)
 
+    def check(self, blocks: Sequence[Block]) -> None:
+        """Refuse ratings that are in the memory of one machine: they would be sent to executors in every pass."""
+        if any(isinstance(whole_block(block), MemoryBlock) for block in blocks):
+            raise InputError("these ratings are in the memory of one machine: dpals.write_blocks puts them on disk")
+
     def run(self, work: Work, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
         """`work.add` on every block once, on executors; the sums come to the driver in one copy, piece by piece."""
-        if any(isinstance(block, MemoryBlock) for block in blocks):
-            raise InputError("these ratings are in the memory of one machine: dpals.write_blocks puts them on disk")
+        self.check(blocks)
         sums, tables = _tables(work)
         if not blocks:
             return tables, []
@@ -159,9 +163,11 @@ def _pieces(summed: "DataFrame", size: int) -> Iterator["pa.Table"]:
         yield summed.toArrow()
         return
     summed.persist()
-    for first in range(0, size, _PIECE):
-        yield summed.where(f"start >= {first} and start < {first + _PIECE}").toArrow()
-    summed.unpersist()
+    try:
+        for first in range(0, size, _PIECE):
+            yield summed.where(f"start >= {first} and start < {first + _PIECE}").toArrow()
+    finally:
+        summed.unpersist()
 
 
 def _digest(text: str) -> str:
@@ -189,6 +195,6 @@ def _agreed(receipts: list[tuple[int, list[str]]], size: int) -> list[Receipt]:
     texts = dict(receipts).get(0, [])
     digests = sorted(map(_digest, texts))
     if sorted(receipts) != [(0, texts), *((start, digests) for start in range(_SHARD, size, _SHARD))]:
-        raise PassRefused("parts of the sums are missing, or not of the same blocks; nothing was spent or released")
+        raise PassRefused("parts of the sums are missing, or not of the same blocks; nothing was spent for this pass")
     shares = [json.loads(text) for text in texts]
     return [Receipt(block, n_users, Target(**fields)) for fields, names in shares for block, n_users in names]

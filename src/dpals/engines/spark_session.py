@@ -113,4 +113,4 @@ def clear_errors() -> Iterator[None]:
         reason = [text.split("\n")[0], *lines][-1]
         if reason.startswith("InputError: "):
             raise InputError(reason.removeprefix("InputError: ")) from problem
-        raise RuntimeError(f"Spark did not finish, and nothing was spent for it: {reason}") from problem
+        raise RuntimeError(f"Spark did not finish, and nothing was spent for this pass: {reason}") from problem

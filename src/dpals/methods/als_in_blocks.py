@@ -24,8 +24,8 @@ from dpals.release.sums import add_matrices, add_vectors
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
 
-_BITS = 18
-"""Of a number on the grid. The products of two, for 2^27 users, add up to less than 2^63."""
+_MOST_BITS = 18
+"""Of a number on the grid, so that 2^15 products of two, which are added in float64, stay below 2^53."""
 _RATING_BITS = 30
 _ITEMS_AT_ONCE = 4096
 
@@ -43,6 +43,11 @@ class Counts(NamedTuple):
         """The mean of the users' numbers of ratings, at least 1, to this power."""
         powers = np.maximum(np.arange(len(self.of_users)), 1.0) ** exponent
         return float(self.of_users @ powers / self.of_users.sum())
+
+    @property
+    def bits(self) -> int:
+        """Of a number on the grid: the products of two, for all users, add up to less than 2^62."""
+        return min(_MOST_BITS, (62 - int(self.of_users.sum()).bit_length()) // 2)
 
     @property
     def most(self) -> int:
@@ -117,7 +122,7 @@ def item_equations(
     """The equations, with the users' vectors that solve a problem, from one pass over the users."""
     low, high = population.rating_range or (0.0, 1.0)
     longest = _longest_vector(problem, high - low + float(np.abs(problem.offsets - counts.mean).max()), counts.most)
-    steps = longest / 2**_BITS, (high - low + longest) / 2**_BITS
+    steps = longest / 2**counts.bits, (high - low + longest) / 2**counts.bits
     work = _EquationPass(problem, population.n_items, counts.mean, *steps)
     grams, moments, all_users = _added(work, population, engine)
     squared, product = np.float64(work.vector_step**2), np.float64(work.vector_step * work.target_step)
@@ -163,7 +168,7 @@ class _EquationPass:
 
 
 def _rounded(numbers: Doubles, step: float) -> NDArray[np.int32]:
-    return np.rint(np.clip(numbers / step, -(2**_BITS), 2**_BITS)).astype(np.int32)
+    return np.rint(np.clip(numbers / step, -(2**_MOST_BITS), 2**_MOST_BITS)).astype(np.int32)
 
 
 def _added(work: Work, population: Population, engine: Engine) -> list[Table]:

@@ -135,7 +135,11 @@ class PrivateSearch(PrivateEstimator, Grid):
         promised = min(self.epsilon, epsilon_of_selection(mu, self.delta, tries))  # both are true
         books = self._entered(ledger or Ledger(), dataset, promised)
         with limited_threads(request.options.threads):
-            best = self.choose(tries, len(candidates), attempt)
+            try:
+                best = self.choose(tries, len(candidates), attempt)
+            except Exception as problem:
+                problem.add_note("The search as a whole stays in the ledger: it had begun.")
+                raise
         self.best_params_, model, releases = best or (None, _without_data(ratings), ())
         statement = Statement(
             epsilon=promised,

@@ -21,7 +21,7 @@ from dpals.ledger.ledger import Ledger
 from dpals.release.accounting import Budget, PrivacyBudgetExceeded, Release, mu_of, variance_for
 from dpals.release.contribution import MAX_SENSITIVITY_BITS, Contribution, Grid, Query
 from dpals.release.noise import InsecureSeededStream, NoiseStream, rounded_gaussian
-from dpals.release.passes import BlockFunction, Engine, Pass, Population, Table, check_receipts
+from dpals.release.passes import BlockFunction, Engine, Pass, Population, Table, check_receipts, check_tables
 
 logger = logging.getLogger(__name__)
 
@@ -216,8 +216,9 @@ class Mechanism:
     def _draw(self, sums: Table, query: Query, record: Release, receipt: str = "") -> Table:
         """The exact sums, with noise that is paid for before it is drawn."""
         stream = self._pay(record, receipt)
-        sums += rounded_gaussian(stream, len(sums), record.variance, query.coordinate_weights)
-        return sums
+        table = rounded_gaussian(stream, len(sums), record.variance, query.coordinate_weights)
+        table += sums  # a table of its own: the engine may keep the sums
+        return table
 
     def _draw_or_load(
         self, store: ReleaseStore, sums: Callable[[], list[Table]], position: int, work: Pass, record: Release
@@ -249,6 +250,7 @@ class Mechanism:
         """What users add up to, before noise: never published. Audits override it to record it."""
         engine = LocalEngine() if isinstance(population, _Given) else self.engine
         tables, receipts = engine.run(work, population.blocks)
+        check_tables(tables, work)
         check_receipts(receipts, population.blocks)
         return tables
 

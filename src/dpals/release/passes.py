@@ -2,7 +2,8 @@
 
 A *population* is a set of blocks of users. An *engine* opens every block once, wherever it likes, and lets a `Pass` add
 what its users contribute to tables of integers. Adding integers has one result, whatever the blocks, their order and
-the machines. So an engine can neither change what is published nor learn the noise: it never sees it.
+the machines. An engine never sees the noise. It is trusted to add up what `Work.add` put into tables: receipts show
+which blocks took part, and not what became of the tables.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +54,7 @@ class Receipt(NamedTuple):
 
 
 class PassRefused(RuntimeError):  # noqa: N818
-    """The blocks that took part in a pass are not those of the population, each once, alike. Nothing was spent."""
+    """What took part in a pass is not the population, each block once and alike. Nothing was spent for the pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,8 @@ class Pass:
         """Add the users of a block to the tables, in place.
 
         Formal guarantee (docs/privacy.md, step 1): each table grows by the exact sum of integer contributions,
-        each of which is within the sensitivity of its query.
+        each of which is within the sensitivity of its query. After an error the tables may hold a part of the block:
+        whoever tries again must begin with empty ones.
         """
         users = block.open()
         contributed = self.function(users, self.public)
@@ -109,11 +111,18 @@ class Work(Protocol):
 
 
 class Engine(Protocol):
-    """Runs a pass over the blocks of a population."""
+    """Runs a pass over the blocks of a population. It may have a method ``check(blocks)`` that refuses blocks early."""
 
     def run(self, work: Work, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
-        """`work.add` on every block once; the tables, added up, and the receipts of the blocks."""
+        """`work.add` on every block once, and once only; the tables, added up, and the receipts of the blocks."""
         ...
+
+
+def check_tables(tables: Sequence[Table], work: Work) -> None:
+    """Raise unless the tables that came back are of integers, and of the shapes that the work has."""
+    expected = [(table.shape, table.dtype) for table in work.empty()]
+    if [(table.shape, table.dtype) for table in tables] != expected:
+        raise PassRefused("the engine returned other tables than the pass has; nothing was spent for this pass")
 
 
 def check_receipts(receipts: Sequence[Receipt], blocks: Sequence[Block]) -> None:
@@ -125,14 +134,14 @@ def check_receipts(receipts: Sequence[Receipt], blocks: Sequence[Block]) -> None
     if expected != seen or len(set(expected)) != len(expected):
         raise PassRefused(
             f"{len(seen)} blocks took part where the population has {len(expected)}, each of which must count once; "
-            "nothing was spent or released"
+            "nothing was spent for this pass"
         )
     if sum(receipt.n_users for receipt in receipts) > MAX_USERS:
-        raise PassRefused(f"one release can hold at most {MAX_USERS} users; nothing was spent or released")
+        raise PassRefused(f"one release can hold at most {MAX_USERS} users; nothing was spent for this pass")
     try:
         check_same({target(), *(receipt.target for receipt in receipts)})
     except InputError as problem:
-        raise PassRefused(f"{problem}; nothing was spent or released") from problem
+        raise PassRefused(f"{problem}; nothing was spent for this pass") from problem
 
 
 def _check_new_users(contribution: Contribution, seen: list[tuple[int, int]]) -> None:

@@ -1,8 +1,8 @@
 """Exact sums of what users contribute.
 
 The products are integers of at most the sensitivity, 2^30, in absolute value, because each user's whole contribution
-is. Vectors are added in int64, which holds 2^33 users. Symmetric matrices are added in float64 first, at the speed of
-the machine: a float64 adds integers exactly while every partial sum stays below 2^53, which holds for any 2^22
+is. Vectors are added in int64, which holds nearly 2^33 users. Symmetric matrices are added in float64 first, at the
+speed of the machine: a float64 adds integers exactly while every partial sum stays below 2^53, which holds for any 2^22
 products in any order, fused or not. Everything beyond that is added in int64. The factors c_ij * u_ik of a symmetric
 product are exact too: a vector of integers that is not zero has a norm of at least 1, so they are at most the
 sensitivity.
@@ -22,7 +22,8 @@ Integers = NDArray[np.int32]
 EXACT_IN_FLOAT64 = 2 ** (52 - MAX_SENSITIVITY_BITS)
 """How many products are added in float64 at most, before the sum moves to int64."""
 
-MAX_USERS = 2 ** (63 - MAX_SENSITIVITY_BITS)
+MAX_USERS = 2 ** (63 - MAX_SENSITIVITY_BITS) - 2**10
+"""How many users int64 holds, with room for the noise."""
 
 _RANGE_ENTRIES = 2**15
 _RANGES_PER_THREAD = 8

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -186,3 +187,21 @@ def test_ids_of_every_type_come_back(tmp_path, users):
     blocks = write_blocks(Ratings.from_arrays(ids, [1, 2, 3]), tmp_path / "blocks", ratings_per_block=1)
     assert sorted(user for part in blocks for user in part.users.tolist()) == sorted(users)
     assert {part.users.dtype for part in blocks} == {ids.dtype}
+
+
+def test_folders_cannot_be_joined_so_that_users_count_twice(tmp_path):
+    january, february = (
+        dpals.write_blocks(dpals.Ratings.from_arrays([1, 2], [item, item], catalogue=[5, 6]), tmp_path / str(item))
+        for item in (5, 6)
+    )
+    with pytest.raises(dpals.InputError, match="users could count twice"):
+        replace(january, blocks=january.blocks + february.blocks)
+
+
+def test_a_block_is_checked_again_for_other_facts(tmp_path):
+    """A range that was edited later must not pass because the file was seen before."""
+    blocks = dpals.write_blocks(dpals.Ratings.from_arrays([1], [5], [4.0], rating_range=(1, 5)), tmp_path / "blocks")
+    (block,) = blocks.blocks
+    block.open()
+    with pytest.raises(dpals.InputError, match="rating range"):
+        replace(block, facts=replace(block.facts, rating_range=(1.0, 3.0))).open()

@@ -105,7 +105,7 @@ class MappedFile:
                 self._bytes: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if facts.st_size else b""
         except FileNotFoundError as problem:
             raise InputError(f"{path} is missing. Write the blocks again") from problem
-        self.state = (str(path), facts.st_ino, facts.st_size, facts.st_mtime_ns)
+        self.state = str(path), facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
         """What changes when the file is changed or replaced."""
 
     def digest(self) -> str:

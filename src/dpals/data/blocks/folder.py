@@ -58,7 +58,7 @@ class FileBlock:
         it has changed.
         """
         file = MappedFile(self.path)
-        known = (*file.state, self.name, self.prefix)
+        known = file.state, self
         if known not in _checked and file.digest() != self.name:
             raise InputError(f"{self.path} is damaged, or is another file than was written. Write the blocks again")
         arrays = file.arrays
@@ -134,6 +134,9 @@ class Blocks:
     """The blocks, in the order of their prefixes."""
     anonymous = False
     """Users have ids."""
+
+    def __post_init__(self) -> None:
+        _check_disjoint(self.blocks, self.folder)
 
     @property
     def n_users(self) -> int:
@@ -226,7 +229,6 @@ def open_blocks(folder: str | Path) -> Blocks:
     for block in blocks:
         if not block.path.exists():
             raise InputError(f"{block.path} is missing. Write the blocks again")
-    _check_disjoint(blocks, folder)
     return Blocks(folder, manifest.facts, items, manifest.report, blocks)
 
 
@@ -234,4 +236,4 @@ def _check_disjoint(blocks: tuple[FileBlock, ...], folder: Path) -> None:
     """Raise where a user could be in two blocks, because one prefix begins with another."""
     prefixes = [block.prefix for block in blocks]
     if any(after <= before or after.startswith(before) for before, after in pairwise(prefixes)):
-        raise InputError(f"{folder}: blocks overlap. Write the blocks again")
+        raise InputError(f"{folder}: blocks overlap, so users could count twice. Write blocks of all files together")

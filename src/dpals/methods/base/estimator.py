@@ -53,6 +53,9 @@ class Estimator(Parameters):
         """What `fit` of every method does."""
         self._check_request(request)
         self.check(ratings)
+        check_blocks = getattr(request.options.engine, "check", None)
+        if check_blocks is not None:
+            check_blocks(ratings.blocks)
         try:
             model = self._trained(ratings, request)
         finally:
@@ -192,7 +195,7 @@ class PrivateEstimator(Estimator):
         Parameters
         ----------
         ratings
-            The private data.
+            The private data: `Ratings`, or users in blocks. A population of your own must have no user in two blocks.
         ledger
             Where to record what is spent; in memory if not given, so that nobody knows the total of several runs.
             The run reserves its whole budget before it spends anything, and is refused if the data set's budget is
