@@ -51,12 +51,6 @@ IMPLICIT = {
 }
 
 
-@pytest.fixture(autouse=True)
-def several_blocks(monkeypatch):
-    """A user more or less then moves the edges between blocks as well."""
-    monkeypatch.setattr("dpals.data.ratings._RATINGS_PER_BLOCK", 40)
-
-
 @pytest.mark.parametrize(
     ("implicit", "name"), [*((False, name) for name in METHODS), *((True, name) for name in IMPLICIT)]
 )
@@ -64,6 +58,18 @@ def test_neighbours_differ_by_what_the_bounds_allow_and_by_nothing_else(implicit
     level = audit_replay((IMPLICIT if implicit else METHODS)[name], implicit, n_users=16)
     assert [check for check in level.checks if check.verdict != "passed"] == []
     assert level.facts["largest_share_of_bound"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("implicit", "name"),
+    [
+        *((False, name) for name in ("PooledDPALS", "DPALS, power iteration", "DPSVD", "DPSGD", "PrivateSearch")),
+        *((True, name) for name in ("AdaDPALS", "PooledDPALS")),
+    ],
+)
+def test_the_same_where_a_user_moves_the_edges_between_blocks(implicit, name, monkeypatch):
+    monkeypatch.setattr("dpals.data.ratings._RATINGS_PER_BLOCK", 40)
+    test_neighbours_differ_by_what_the_bounds_allow_and_by_nothing_else(implicit, name)
 
 
 def test_a_method_that_forgets_its_own_bounds_costs_accuracy_and_not_privacy(monkeypatch):
