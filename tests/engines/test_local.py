@@ -65,6 +65,14 @@ def test_there_are_few_copies_of_large_tables(monkeypatch):
     assert Part.most == 1
 
 
+def test_blocks_can_be_taken_one_by_one():
+    """Those who record what blocks contribute want them in order."""
+    with limited_threads(4):
+        _, receipts = LocalEngine(blocks_at_once=1).run(work(), [Part(number) for number in range(20)])
+    assert Part.most == 1
+    assert [receipt.block for receipt in receipts] == [f"part {number}" for number in range(20)]
+
+
 def test_no_blocks_are_nobody():
     tables, receipts = LocalEngine().run(work(), [])
     assert receipts == []

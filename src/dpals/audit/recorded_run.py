@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpals.audit.published_values import published_values
 from dpals.data.ratings import Ratings
+from dpals.engines.local import LocalEngine
 from dpals.errors import InputError
 from dpals.ledger.ledger import Ledger
 from dpals.methods.base.estimator import PrivateEstimator
@@ -24,7 +25,7 @@ from dpals.model.factor_model import FactorModel
 from dpals.release.accounting import Release
 from dpals.release.contribution import Contribution, Query
 from dpals.release.mechanism import Mechanism
-from dpals.release.passes import Block, BlockFunction, Pass, Population, Receipt, Table, Work
+from dpals.release.passes import BlockFunction, Pass, Population, Table
 
 
 class TrainingFailed(Exception):  # noqa: N818, it is a finding of the audit
@@ -133,14 +134,6 @@ def failures_as_findings() -> Iterator[None]:
         raise TrainingFailed(f"training ended with {type(problem).__name__}: {problem}") from problem
 
 
-class OneByOne:
-    """An engine that takes one block after the other, so that contributions are recorded in the order of users."""
-
-    def run(self, work: Work, blocks: Sequence[Block]) -> tuple[list[Table], list[Receipt]]:
-        tables = work.empty()
-        return tables, [work.add(block, tables) for block in blocks]
-
-
 def _recording_class(
     mechanism_class: type[Mechanism], run: RecordedRun, replayed: Sequence[RecordedRelease] | None
 ) -> type[Mechanism]:
@@ -149,7 +142,7 @@ def _recording_class(
     class RecordingMechanism(mechanism_class):  # type: ignore[valid-type, misc]
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
-            self.engine = OneByOne()
+            self.engine = LocalEngine(blocks_at_once=1)  # contributions are recorded in the order of users
             run.mechanisms.append(self)
 
         def exact_sums(self, work: Pass, population: Population) -> list[Table]:

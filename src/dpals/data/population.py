@@ -1,4 +1,4 @@
-"""What methods train on: a population, users in blocks with a public face. Ratings in memory are one block."""
+"""What methods train on: a population, users in blocks with a public face. Ratings in memory come in blocks, too."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def declared_facts(ratings: Declared) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class MemoryBlock:
-    """All users of ratings that are in memory."""
+    """Users whose ratings are in memory."""
 
     ratings: "Ratings"
     name: str = "memory"
