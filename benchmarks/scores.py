@@ -8,17 +8,14 @@ from dpals.evaluation.splits import pairs
 from dpals.methods.base.estimator import Estimator
 
 
-def read_ml1m() -> dpals.Ratings | None:
-    """MovieLens 1M from the cache folder; None, with a word about it, where it is not there."""
-    if not dpals.datasets.is_here("ml-1m"):
-        print("MovieLens 1M is not here (`dpals datasets get ml-1m`): left out")
-        return None
-    return dpals.datasets.load("ml-1m")
-
-
 def test_rmse(method: Estimator, train: dpals.Ratings, test: dpals.Ratings) -> float:
     """RMSE on the test part of a method that is trained here."""
-    return rmse(method.fit(train).predict(train, *pairs(test)), np.asarray(test.values))
+    return fitted_rmse(method.fit(train), train, test)
+
+
+def fitted_rmse(method: Estimator, train: dpals.Ratings, test: dpals.Ratings) -> float:
+    """The same of a method that is trained already."""
+    return rmse(method.predict(train, *pairs(test)), np.asarray(test.values))
 
 
 def show(name: str, scores: list[float], goal: float | None = None, higher: bool = False) -> None:

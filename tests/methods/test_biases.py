@@ -97,7 +97,6 @@ def test_one_user_constant_ratings_and_unrated_items_give_finite_results():
         {"delta": 1.0},
         {"steps": 0},
         {"bias_scale": -1.0},
-        {"user_bias_ridge": -1.0},
     ],
 )
 def test_wrong_arguments_spend_nothing(split, wrong):

@@ -22,6 +22,14 @@ from dpals.private.pooled import (
     weight_contributions,
 )
 from dpals.private.sampling import adaptive_weights
+from dpals.private.scales import (
+    Centre,
+    Distances,
+    UserShares,
+    centre_contribution,
+    distance_contribution,
+    spread_contribution,
+)
 from dpals.private.scoring import Serving, gain_contribution
 from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 
@@ -65,12 +73,19 @@ def contributions(implicit):
         yield from parts(name, contribution)
     yield "activity", activity_contribution(ratings, 40).pattern.items
     yield "adaptive weights", adaptive_weights(ratings, rng.uniform(0, 100, N_ITEMS), 0.3)
+    if not implicit:
+        yield "distances", distance_contribution(ratings, Distances(3.1, 4.5, 24)).pattern.items
+        centre = Centre(rng.uniform(2, 4, N_ITEMS), 0.9)
+        yield from parts("spread", spread_contribution(ratings, centre))
+        yield from parts("centre", centre_contribution(ratings, UserShares(centre, 3.3)))
     for rank in RANKS:
         features = Features(weights, numbers(rng, N_ITEMS, rank).astype(np.float64), 1.0)
         yield from parts(f"rank {rank}, Gram matrix", feature_gram_contribution(ratings, features))
         yield from parts(f"rank {rank}, directions", direction_contribution(ratings, features))
         problem = problem_of(rng, rank, implicit)
         step = PooledStep(weights, problem, 1.6, Bounds(0.5, 2.0, 0.3 * rank**0.5))
+        if not implicit:
+            step = step._replace(unit=0.9, penalty=1.1)
         for number, contribution in enumerate(step_contributions(ratings, step)):
             yield from parts(f"rank {rank}, sum {number} of a step", contribution)
         sides = np.column_stack([problem.features, problem.offsets, np.zeros_like(problem.offsets)])

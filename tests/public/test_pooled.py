@@ -37,7 +37,7 @@ def test_the_right_factors_stay_where_they_are(damping):
     pooled = PooledGram(np.diag([2.0, 1.0]), np.diag([0.5, 0.8]), 1.0, 0.0)
     known = Evidence.none(weights, 2)
     add_moments(known, weights[:, None] * (factors @ pooled.covariance), factors, pooled, 1e-6, damping)
-    np.testing.assert_allclose(known.posterior(np.eye(2)), factors, rtol=1e-6)
+    np.testing.assert_allclose(known.posterior(np.eye(2)).mean, factors, rtol=1e-6)
 
 
 def test_a_measurement_that_is_mostly_noise_hardly_turns_anything():
@@ -52,20 +52,21 @@ def test_biases_of_rare_items_follow_the_popular_trend():
     truth = 0.1 * np.log(popularity) - 0.3
     known = Evidence.none(np.where(np.arange(200) < 50, 0.0, popularity), 1)
     known.add((known.weights * truth)[:, None], np.eye(1), 0.1)
-    guesses = bias_estimates(known, popularity, 0.25, weight_noise=0.0)
+    guesses = bias_estimates(known, popularity, 0.25, sampling=np.zeros(200)).biases
     np.testing.assert_allclose(guesses[50:], truth[50:], atol=0.01)
     np.testing.assert_allclose(guesses[:50], truth[:50], atol=0.05)
 
 
-def test_noise_of_the_weights_limits_what_many_releases_can_say():
-    """Weights of 1 with an error of 1: however often a bias of 1 is measured, it is not believed whole."""
+def test_few_ratings_limit_what_many_releases_can_say():
+    """However often a bias of 1 is measured, it is not believed whole if the item's users might be others."""
     known = Evidence.none(np.ones(50), 1)
     for _ in range(1000):
         known.add(np.where(np.arange(50) % 2, 1.0, -1.0)[:, None], np.eye(1), 1.0)
-    certain = bias_estimates(known, np.ones(50), variance=0.25, weight_noise=0.0)
-    doubtful = bias_estimates(known, np.ones(50), variance=0.25, weight_noise=1.0)
-    np.testing.assert_allclose(np.abs(certain), 1.0, atol=0.01)
-    np.testing.assert_allclose(np.abs(doubtful), 1 / 1.5, atol=0.01)
+    certain, doubtful = (bias_estimates(known, np.ones(50), 0.25, np.full(50, few)) for few in (0.0, 0.125))
+    np.testing.assert_allclose(np.abs(certain.biases), 1.0, atol=0.01)
+    np.testing.assert_allclose(np.abs(doubtful.biases), 1 / 1.5, atol=0.01)
+    assert certain.n_parameters == pytest.approx(50, rel=0.01)
+    assert doubtful.n_parameters == pytest.approx(50 / 1.5, rel=0.01)
 
 
 def test_the_inverse_root_makes_the_identity():

@@ -63,11 +63,6 @@ _SYNTHETIC: Tuned = {
         10: {**_FRANK_WOLFE_PRIVATE, "row_clip": 8.0, "product_clip": 0.25, "steps": 30},
         20: {**_FRANK_WOLFE_PRIVATE, "row_clip": 9.0, "product_clip": 0.25, "steps": 40},
     },
-    "PooledDPALS": {
-        None: {"rank": 6, "noise_scale": 0.02},  # the ratings have no noise at all
-        1: {"noise_scale": 0.03},
-        5: {},
-    },
     AS_PUBLISHED: {
         None: {**_FRANK_WOLFE, **_FRANK_WOLFE_PRIVATE, "product_clip": 1.0},
         1: {"row_clip": 5.0, "radius": 90.0, "steps": 10},

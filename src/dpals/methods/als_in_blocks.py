@@ -1,22 +1,28 @@
-"""What ALS needs of users in blocks: counts, and the normal equations of the items, added up over all users.
+"""ALS on users in blocks: counts, and the normal equations of the items, added up over all users.
 
 Each is a pass over the blocks that any engine can run. Numbers are put on a grid of integers, which add up exactly: the
 result is the same for any blocks, and any number of threads or machines. Nothing here is private.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpals.data.population import Population
+from dpals.data.population import PartOfPopulation, Population
 from dpals.errors import InputError
 from dpals.kernels.target import target
+from dpals.methods.als_in_memory import first_factors
+from dpals.methods.als_settings import Settings, SquaredErrors
+from dpals.model.factor_model import FactorModel
 from dpals.private.means import pattern_of, per_entry
+from dpals.private.sampling import PartOfSplit, Split, part_of_split, split_parts
+from dpals.private.scoring import ScoredSplit, squared_errors
 from dpals.private.user_vectors import LeastSquaresProblem
-from dpals.public.item_step import unpacked
+from dpals.public.item_step import count_ridges, unpacked
 from dpals.release.contribution import Pattern
 from dpals.release.passes import Block, Engine, Receipt, Table, Work, check_receipts
 from dpals.release.sums import add_matrices, add_vectors
@@ -27,7 +33,53 @@ Floats = NDArray[np.float32]
 _MOST_BITS = 18
 """Of a number on the grid, so that 2^15 products of two, which are added in float64, stay below 2^53."""
 _RATING_BITS = 30
+_ERROR_BITS = 36
+"""Of a squared error, as a share of the largest possible: those of 2^26 held-out ratings add up to less than 2^63."""
 _ITEMS_AT_ONCE = 4096
+
+
+class InBlocks:
+    """Users in blocks, and the numbers of their ratings."""
+
+    def __init__(self, population: Population, engine: Engine) -> None:
+        self.population, self.engine = population, engine
+        self.counts = count(population, engine)
+
+    @property
+    def n_ratings(self) -> int:
+        return int(self.counts.of_items.sum())
+
+    @property
+    def mean_counts(self) -> tuple[float, float]:
+        """The mean numbers of ratings of the users, and of the items, that have any."""
+        return self.n_ratings / self.counts.of_users[1:].sum(), self.n_ratings / np.count_nonzero(self.counts.of_items)
+
+    def models(self, settings: Settings) -> Iterator[FactorModel]:
+        """The model after each step."""
+        n_items, counts = self.population.n_items, self.counts
+        user_ridge = settings.ridge / counts.user_powers(settings.user_exponent)
+        item_ridges = count_ridges(settings.ridge, counts.of_items, settings.item_exponent)
+        factors, biases = first_factors(n_items, settings), np.zeros(n_items, np.float32)
+        latest = settings.model(self.population, factors, biases, counts.mean, user_ridge)
+        for _ in range(settings.steps):
+            problem = latest.user_problem()
+            assert isinstance(problem, LeastSquaresProblem)
+            equations = item_equations(self.population, self.engine, problem, counts, settings.unit)
+            factors, biases = equations.solve(item_ridges, settings.bias_ridge, settings.unseen_weight)
+            latest = settings.model(self.population, factors, biases, counts.mean, user_ridge)
+            yield latest
+
+    def split(self, split: Split) -> "tuple[InBlocks, Callable[[FactorModel], SquaredErrors]]":
+        """The first part, to train on, and what a model that is given it makes of the second."""
+
+        def errors_of(model: FactorModel) -> SquaredErrors:
+            assert model.rating_range is not None
+            low, high = model.rating_range
+            work = _ErrorPass(ScoredSplit(model.serving(), split), (high - low) ** 2)
+            total, number = (int(table[0, 0]) for table in _added(work, self.population, self.engine))
+            return SquaredErrors(math.ldexp(total, -_ERROR_BITS) * work.largest_square, number)
+
+        return InBlocks(PartOfPopulation(self.population, part_of_split, PartOfSplit(split, 0)), self.engine), errors_of
 
 
 class Counts(NamedTuple):
@@ -117,13 +169,17 @@ class ItemEquations(NamedTuple):
 
 
 def item_equations(
-    population: Population, engine: Engine, problem: LeastSquaresProblem, counts: Counts
+    population: Population, engine: Engine, problem: LeastSquaresProblem, counts: Counts, unit: float = 1.0
 ) -> ItemEquations:
-    """The equations, with the users' vectors that solve a problem, from one pass over the users."""
+    """The equations, with the users' vectors that solve a problem, from one pass over the users.
+
+    Targets and the users' vectors, which are in proportion to them, are divided by the unit.
+    """
     low, high = population.rating_range or (0.0, 1.0)
-    longest = _longest_vector(problem, high - low + float(np.abs(problem.offsets - counts.mean).max()), counts.most)
-    steps = longest / 2**counts.bits, (high - low + longest) / 2**counts.bits
-    work = _EquationPass(problem, population.n_items, counts.mean, *steps)
+    largest = high - low + float(np.abs(problem.offsets - counts.mean).max())
+    longest = _longest_vector(problem, largest / unit, counts.most)
+    steps = longest / 2**counts.bits, ((high - low) / unit + longest) / 2**counts.bits
+    work = _EquationPass(problem, population.n_items, counts.mean, unit, *steps)
     grams, moments, all_users = _added(work, population, engine)
     squared, product = np.float64(work.vector_step**2), np.float64(work.vector_step * work.target_step)
     return ItemEquations(grams * squared, moments * product, unpacked(all_users * squared, problem.rank)[0])
@@ -144,6 +200,7 @@ class _EquationPass:
     problem: LeastSquaresProblem
     n_items: int
     mean: float
+    unit: float
     vector_step: float
     target_step: float
 
@@ -154,8 +211,8 @@ class _EquationPass:
 
     def add(self, block: Block, tables: Sequence[Table]) -> Receipt:
         ratings, rank = block.open(), self.problem.rank
-        vectors = self.problem.solve(ratings).astype(np.float64)
-        targets = np.ones(ratings.n_ratings) if ratings.values is None else ratings.values - self.mean
+        vectors = self.problem.solve(ratings).astype(np.float64) / self.unit
+        targets = (np.ones(ratings.n_ratings) if ratings.values is None else ratings.values - self.mean) / self.unit
         if vectors.shape[1] > rank:
             targets = targets - per_entry(ratings, vectors[:, rank])
             vectors[:, rank] = 1.0
@@ -164,6 +221,23 @@ class _EquationPass:
         add_matrices(tables[0], pattern, np.ones(ratings.n_ratings, np.int32), on_grid)
         add_vectors(tables[1], pattern, _rounded(targets, self.target_step), on_grid)
         add_matrices(tables[2], everyone, np.ones(ratings.n_users, np.int32), np.ascontiguousarray(on_grid[:, :rank]))
+        return Receipt(block.name, ratings.n_users, target())
+
+
+@dataclass(frozen=True, eq=False)
+class _ErrorPass:
+    public: ScoredSplit
+    largest_square: float
+
+    def empty(self) -> list[Table]:
+        return [np.zeros((1, 1), np.int64) for _ in range(2)]
+
+    def add(self, block: Block, tables: Sequence[Table]) -> Receipt:
+        ratings = block.open()
+        known, hidden = split_parts(ratings, self.public.split)
+        shares = squared_errors(self.public.model, known, hidden) / self.largest_square
+        tables[0] += np.rint(np.ldexp(shares, _ERROR_BITS)).astype(np.int64).sum()
+        tables[1] += hidden.n_ratings
         return Receipt(block.name, ratings.n_users, target())
 
 

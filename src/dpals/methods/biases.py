@@ -28,18 +28,16 @@ class PrivateBiases(PrivateEstimator):
 
     steps: int = parameter("How often item biases are refined on the residuals of the model so far.", COUNT, default=10)
     bias_scale: float = parameter(
-        "Standard deviation of item biases that is expected before looking, as a share of half the range.",
+        "Standard deviation of item biases that is expected before looking, in units of that of ratings around their "
+        "predictions, which is learned.",
         POSITIVE,
-        default=0.25,
-    )
-    user_bias_ridge: float = parameter(
-        "How many ratings' worth of evidence a user's offset starts with.", POSITIVE, default=3.0
+        default=0.55,
     )
 
     def _check(self, ratings: Population) -> None:
         needs_ratings(self, ratings)
 
     def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
-        pooled = PooledDPALS(rank=0, steps=self.steps, bias_scale=self.bias_scale, user_bias_ridge=self.user_bias_ridge)
+        pooled = PooledDPALS(rank=0, steps=self.steps, bias_scale=self.bias_scale)
         pooled._after_step = self._after_step
         return pooled._fit(ratings, mechanism)

@@ -9,10 +9,13 @@ from scipy.sparse import csr_matrix
 from dpals.data.population import Population
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.methods.als import ALS, Side
+from dpals.methods.als import ALS
+from dpals.methods.als_in_memory import InMemory, Side
+from dpals.methods.als_settings import Settings, Training
 from dpals.methods.base.estimator import needs_ratings
 from dpals.methods.base.parameters import COUNT, parameter
 from dpals.methods.shared.singular_vectors import top_right_vectors
+from dpals.model.factor_model import FactorModel
 
 Floats = NDArray[np.float32]
 
@@ -41,26 +44,34 @@ class StagewiseALS(ALS):
         needs_ratings(self, ratings)
         super()._check(ratings)
         assert isinstance(ratings, Ratings)
-        if self.rank > ratings.n_users:
+        if self.rank is not None and self.rank > ratings.n_users:
             raise InputError(f"rank {self.rank} is more than the number of users, {ratings.n_users:,}")
 
-    @property
-    def _n_steps(self) -> int:
-        return self.steps * -(-self.rank // self.stage_size)
+    def _default_rank(self, ratings: Population) -> int:
+        assert isinstance(ratings, Ratings)
+        return min(super()._default_rank(ratings), ratings.n_users)
 
-    def _alternate(self, user_side: Side, item_side: Side) -> Iterator[tuple[Floats, Floats]]:
-        n_items = len(item_side.indptr) - 1
+    def _n_steps(self, rank: int) -> int:
+        return self.steps * -(-rank // self.stage_size)
+
+    def _models(self, training: Training, settings: Settings) -> Iterator[FactorModel]:
+        assert isinstance(training, InMemory)
+        return training.models(settings, self._in_stages)
+
+    def _in_stages(self, user_side: Side, item_side: Side, settings: Settings) -> Iterator[tuple[Floats, Floats]]:
+        """Factors and biases of the items after each step."""
+        n_items = len(item_side)
         items, item_biases = np.zeros((n_items, 0), np.float32), np.zeros(n_items, np.float32)
-        while items.shape[1] < self.rank:
+        while items.shape[1] < settings.rank:
             users, user_biases = user_side.solve(items, item_biases)
             if not items.shape[1]:  # the first directions should not be biases
                 items, item_biases = item_side.solve(users, user_biases)
             left = user_side.residuals(users, user_biases, items, item_biases)
             matrix = csr_matrix((left, user_side.indices, user_side.indptr), shape=(len(users), n_items))
-            size = min(self.stage_size, self.rank - items.shape[1])
+            size = min(self.stage_size, settings.rank - items.shape[1])
             _, found = top_right_vectors(matrix, size)
             items = np.column_stack([items, found * np.sqrt(n_items)]).astype(np.float32)
-            for _ in range(self.steps):
+            for _ in range(settings.steps):
                 users, user_biases = user_side.solve(items, item_biases)
                 items, item_biases = item_side.solve(users, user_biases)
                 yield items, item_biases

@@ -10,6 +10,7 @@ from dpals.data.ratings import Ratings
 from dpals.kernels.rows import entry_norms, row_combinations, row_norms, row_sums, scale_rows
 from dpals.private.means import pattern_of
 from dpals.private.sampling import share_of_users, unit_weights
+from dpals.private.scales import Fits, fit_contribution
 from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 from dpals.release.contribution import Contribution, Pattern
 
@@ -117,21 +118,27 @@ def _feature_sums(ratings: Ratings, users: WeightedUsers, features: Doubles) -> 
 
 
 class PooledStep(NamedTuple):
-    """What users must know in one step. `constant` is the coordinate beside a user's vector."""
+    """What users must know in one step. `constant` is the coordinate beside a user's vector.
+
+    With a unit, users also say how well they are fitted: see `fit_contribution`.
+    """
 
     weights: RatingWeights
     problem: LeastSquaresProblem | LogisticProblem
     constant: float
     bounds: Bounds
+    unit: float | None = None
+    penalty: float = 1.0
 
 
 def step_contributions(ratings: Ratings, public: PooledStep) -> tuple[Contribution, ...]:
-    """Contributions of one step: the Gram matrix of the x_i, the covariance of the u_i, and moments c_ij x_i.
+    """Contributions of one step: the Gram matrix of the x_i, the covariance of the u_i, fits, and moments c_ij x_i.
 
     With x_i = (u_i, constant), the user's vector and a constant for the item's bias, and residuals e_ij of the
     user's own fit, or 1 for implicit feedback, c_ij = f_i w_ij e_ij, where f_i <= 1 scales the whole contribution
     down to its bound. The other two have the weight f_i b_i. The covariance, which says how uncertain u_i is given
-    the user's ratings, comes from some of the users only: see `covariance_share`. Without factors there is none.
+    the user's ratings, and the fits come from some of the users only: see `covariance_share`. Without factors there is
+    no covariance, and without a unit there are no fits.
     """
     users, problem, bounds = weighted_users(ratings, public.weights), public.problem, public.bounds
     n_users, rank = ratings.n_users, problem.rank
@@ -139,6 +146,7 @@ def step_contributions(ratings: Ratings, public: PooledStep) -> tuple[Contributi
     inverses = np.zeros((int(sampled.sum()), rank * (rank + 1) // 2), np.float32)
     solved = problem.solve(ratings, inverses=inverses if rank else None, inverted=sampled)
     coefficients = problem.residuals(ratings, solved)
+    norms_of_residuals = entry_norms(ratings.indptr, coefficients) if public.unit is not None else np.zeros(0)
     coefficients *= users.weights
     vectors = np.column_stack([solved[:, :rank], np.full(n_users, public.constant)]).astype(np.float64)
 
@@ -148,13 +156,40 @@ def step_contributions(ratings: Ratings, public: PooledStep) -> tuple[Contributi
     scale_rows(ratings.indptr, coefficients, scales)
 
     everyone, parts = Pattern.one_item(n_users), users.user_weights * scales
-    gram = Contribution(everyone, _within(bounds.gram, parts, lengths**2), vectors)
-    moments = Contribution(users.pattern, coefficients, vectors)
-    if not rank:
-        return gram, moments
+    contributions = [Contribution(everyone, _within(bounds.gram, parts, lengths**2), vectors)]
     inverses *= np.float32(problem.ridge)
-    shares = _within(bounds.covariance, parts[sampled], row_norms(inverses))
-    return gram, Contribution(Pattern.one_item(len(inverses)), shares, inverses), moments
+    if rank:
+        shares = _within(bounds.covariance, parts[sampled], row_norms(inverses))
+        contributions.append(Contribution(Pattern.one_item(len(inverses)), shares, inverses))
+    if public.unit is not None:
+        assert isinstance(problem, LeastSquaresProblem)
+        fits = _fits(ratings, problem, norms_of_residuals**2, inverses, sampled)
+        contributions.append(fit_contribution(fits, public.unit, public.penalty))
+    return (*contributions, Contribution(users.pattern, coefficients, vectors))
+
+
+def _fits(
+    ratings: Ratings,
+    problem: LeastSquaresProblem,
+    squares: Doubles,
+    covariances: NDArray[np.float32],
+    sampled: NDArray[np.bool_],
+) -> Fits:
+    """How well the sampled users are fitted, given their squared residuals and the covariances of their vectors.
+
+    Covariances are in units of the ridge. A fit to n ratings then has as many parameters as the rank less the trace of
+    the covariance; and a bias, close to n / (n + its ridge) more.
+    """
+    counts, bias_ridge = np.diff(ratings.indptr), float(problem.base[-1, -1])
+    targets = problem.targets(ratings)
+    sums = row_sums(ratings.indptr, targets)
+    biases = sums / (counts + bias_ridge)
+    squares_alone = entry_norms(ratings.indptr, targets) ** 2 - (2 * sums - counts * biases) * biases
+    alone = counts[sampled] / (counts[sampled] + bias_ridge)
+    rank, (rows, columns) = problem.rank, np.triu_indices(problem.rank)
+    variances = np.ascontiguousarray(covariances[:, rows == columns]).ravel()
+    traces = row_sums(rank * np.arange(len(covariances) + 1), variances)
+    return Fits(counts[sampled], squares[sampled], alone + rank - traces, squares_alone[sampled], alone)
 
 
 def _within(bound: float, coefficients: Doubles, sizes: Doubles) -> Doubles:

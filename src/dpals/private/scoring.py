@@ -75,13 +75,21 @@ def gain_contribution(model: Serving, known: Ratings, hidden: Ratings) -> Contri
     known, hidden
         The users' ratings that the model was given, and those that it has to predict.
     """
-    counts, users, items = np.diff(hidden.indptr), model.search_vectors(known), model.items
+    counts = np.diff(hidden.indptr)
     if hidden.values is None or hidden.rating_range is None:
         targets, seen = (hidden.indptr, hidden.indices), (known.indptr, known.indices)
-        gains = count_hits(users, items, PLACES, targets, seen) / np.clip(counts, 1, PLACES)
+        gains = count_hits(model.search_vectors(known), model.items, PLACES, targets, seen) / np.clip(counts, 1, PLACES)
     else:
         low, high = hidden.rating_range
-        predicted = np.clip(entry_products(hidden.indptr, hidden.indices, users, items), low, high)
-        errors = (predicted.astype(np.float64) - hidden.values) / ((high - low) / 2)
-        gains = 1 - np.minimum(row_sums(hidden.indptr, errors**2) / np.maximum(counts, 1), 1)
+        errors = squared_errors(model, known, hidden) / ((high - low) / 2) ** 2
+        gains = 1 - np.minimum(errors / np.maximum(counts, 1), 1)
     return Contribution(Pattern.one_item(len(counts)), np.where(counts > 0, gains - LARGEST_GAIN, 0.0))
+
+
+def squared_errors(model: Serving, known: Ratings, hidden: Ratings) -> NDArray[np.float64]:
+    """For each user the sum of the squared errors on the hidden ratings, predicted from those known."""
+    assert hidden.values is not None
+    assert hidden.rating_range is not None
+    predicted = entry_products(hidden.indptr, hidden.indices, model.search_vectors(known), model.items)
+    errors = np.clip(predicted, *hidden.rating_range).astype(np.float64) - hidden.values
+    return row_sums(hidden.indptr, errors**2)

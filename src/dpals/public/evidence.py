@@ -1,6 +1,7 @@
 """What noisy releases say about the items, combined by Bayes' rule."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +86,10 @@ class Evidence:
         values, vectors = eigenpairs(covariance)
         return Eigenpairs(np.maximum(values, 1e-3 * typical), vectors)
 
-    def posterior(self, prior: Doubles, features: Doubles | None = None) -> Doubles:
-        """Posterior mean of the vectors, for a prior of mean 0 and this covariance.
+    def posterior(
+        self, prior: Doubles, features: Doubles | None = None, sampling: "Sampling | None" = None
+    ) -> "Posterior":
+        """What is known about the vectors, for a prior of mean 0 and this covariance.
 
         With features of the items, the prior mean is a linear function of them, fitted to the evidence. The covariance
         is reduced by the share that the fit explains, at most `_MOST_EXPLAINED`.
@@ -95,7 +98,7 @@ class Evidence:
         --------
         >>> known = Evidence.none(np.array([0.0, 1.0, 100.0]), rank=1)
         >>> known.add(np.array([[9.0], [2.0], [200.0]]), np.eye(1), noise=1.0)
-        >>> known.posterior(prior=np.eye(1)).round(2).ravel()
+        >>> known.posterior(prior=np.eye(1)).mean.round(2).ravel()
         array([0., 1., 2.])
         """
         spreads, directions = np.linalg.eigh(prior)  # after many changes of basis some may be nearly zero
@@ -104,25 +107,66 @@ class Evidence:
         basis = root @ vectors  # in it the prior is the identity, and the precision diagonal
         precision = self.weights[:, None] ** 2 * np.maximum(values, 0.0)
         seen = self.information @ basis
-        if features is None:
-            estimate = seen / (1 + precision)
-        else:
+        if sampling is not None:
+            # Once, however many releases there were: they are about the same users.
+            back = np.linalg.pinv(basis)
+            trust = 1 / (
+                1 + precision * sampling.of_items[:, None] * np.einsum("ki,ij,kj->k", back, sampling.shared, back)
+            )
+            seen, precision = seen * trust, precision * trust
+        mean, left = np.zeros_like(seen), 1.0
+        if features is not None:
             mean = _fitted(seen, precision, features)
             left = 1 - _explained(seen, precision, mean)
-            estimate = mean + (seen - precision * mean) / (1 / left + precision)
-        result: Doubles = estimate @ basis.T
+        variances = 1 / (1 / left + precision)
+        estimate = mean + (seen - precision * mean) * variances
+        return Posterior(estimate @ basis.T, precision * variances, estimate, variances, basis)
+
+
+class Sampling(NamedTuple):
+    """The covariance of an item's vector that has nothing to do with privacy: that its users are few.
+
+    It is a number of the item times a matrix that all items share.
+    """
+
+    of_items: Doubles
+    shared: Doubles
+
+
+class Posterior(NamedTuple):
+    """What is known about one vector per item.
+
+    `gains` say how much of each coordinate comes from the evidence, from 0 to 1. Coordinates and their variances are
+    those in a basis in which the prior is the identity.
+    """
+
+    mean: Doubles
+    gains: Doubles
+    coordinates: Doubles
+    variances: Doubles
+    basis: Doubles
+
+    @property
+    def n_parameters(self) -> float:
+        """How many numbers were in effect fitted."""
+        return float(self.gains.sum())
+
+    def updated_prior(self, prior: Doubles, weight: float) -> Doubles:
+        """The mean of the prior, which counts as this many items, and of what the items with evidence look like."""
+        gains = self.gains.mean(axis=1)
+        seen = self.coordinates.T @ (gains[:, None] * self.coordinates) + np.diag(gains @ self.variances)
+        result: Doubles = (weight * prior + self.basis @ seen @ self.basis.T) / (weight + gains.sum())
         return result
 
 
 def _fitted(seen: Doubles, precision: Doubles, features: Doubles) -> Doubles:
     """Regression of each coordinate, measured as seen / precision, on the features.
 
-    The precision is a number of the item times a number of the coordinate. Items of about the same precision count the
-    same in the systems of equations, which saves a pass over all items for every coordinate.
+    Items of about the same precision count the same in the systems of equations, which saves a pass over all items for
+    every coordinate.
     """
-    levels, products = _grouped(precision.max(axis=1), features)
-    expected = levels * (precision.max(axis=0) / max(float(precision.max()), 1e-300))[:, None]
-    systems = np.tensordot(expected / (1 + expected), products, axes=1) + np.eye(features.shape[1])
+    expected, products = _grouped(precision, features)
+    systems = np.tensordot((expected / (1 + expected)).T, products, axes=1) + np.eye(features.shape[1])
     sums = features.T @ (seen / (1 + precision))
     mean: Doubles = features @ np.linalg.solve(systems, sums.T[:, :, None])[:, :, 0].T
     return mean
@@ -130,13 +174,16 @@ def _fitted(seen: Doubles, precision: Doubles, features: Doubles) -> Doubles:
 
 def _grouped(precision: Doubles, features: Doubles) -> tuple[Doubles, Doubles]:
     """Mean precision of each group of items within a sixteenth of a decade, and the sum of the f_j f_j^T in it."""
-    known = np.flatnonzero(precision > 0)
-    groups = np.floor(16 * np.log10(precision[known]))
+    largest = precision.max(axis=1)
+    known = np.flatnonzero(largest > 0)
+    groups = np.floor(16 * np.log10(largest[known]))
     members = [known[groups == group] for group in np.unique(groups)]
     products = np.empty((len(members), features.shape[1], features.shape[1]))
-    for product, items in zip(products, members, strict=True):
+    means = np.empty((len(members), precision.shape[1]))
+    for mean, product, items in zip(means, products, members, strict=True):
+        mean[:] = precision[items].mean(axis=0)
         product[:] = features[items].T @ features[items]
-    return np.array([precision[items].mean() for items in members]), products
+    return means, products
 
 
 def _explained(seen: Doubles, precision: Doubles, mean: Doubles) -> float:

@@ -1,6 +1,7 @@
 """The public half of a PooledDPALS step: from released sums to item factors and biases."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,6 @@ from dpals.public.item_step import unpacked
 Doubles = NDArray[np.float64]
 
 _TYPICAL_DIFFERENCE = 0.1  # between the mean direction of an item's users and that of all users
-_WEIGHT_ERROR = 0.5  # how much errors of item weights count; best on simulated data at epsilon from 0.1 to 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,23 +75,27 @@ def add_moments(
     known.add(moments + known.weights[:, None] * (factors @ pull), response, noise)
 
 
-def bias_estimates(known: Evidence, popularity: Doubles, variance: float, weight_noise: float) -> Doubles:
+class BiasEstimates(NamedTuple):
+    """Item biases, and how many numbers were in effect fitted for them."""
+
+    biases: Doubles
+    n_parameters: float
+
+
+def bias_estimates(known: Evidence, popularity: Doubles, variance: float, sampling: Doubles) -> BiasEstimates:
     """Item biases, shrunk toward a straight line in the logarithm of the items' popularity.
 
-    Items that many people rate are rated higher, and little else is known about rarely rated items. An item's weight is
-    noisy itself. No number of releases averages that out, so it limits how precise a bias can get.
+    Items that many people rate are rated higher, and little else is known about rarely rated items. `sampling` is the
+    variance that a bias has because the item's users are few.
     """
-    squares = known.weights**2
-    precision = squares * known.precision[0, 0]
+    precision = known.weights**2 * known.precision[0, 0]
     measured = np.divide(known.information[:, 0], precision, out=np.zeros_like(precision), where=precision > 0)
-    relative = _WEIGHT_ERROR * np.divide(weight_noise**2, squares, out=np.zeros_like(squares), where=squares > 0)
-    trust = precision / (1 + variance * precision * (1 + relative))  # of what is measured, as an inverse variance
+    trust = precision / (1 + precision * (variance + sampling))  # of what is measured, as an inverse variance
     # The line starts at 0, with the weight of one well-known item.
     line = np.column_stack([np.ones(len(popularity)), np.log(popularity)])
     system = line.T @ (trust[:, None] * line) + np.eye(2) / variance
     trend = line @ np.linalg.solve(system, line.T @ (trust * measured))
-    estimates: Doubles = trend + variance * trust * (measured - trend)
-    return estimates
+    return BiasEstimates(trend + variance * trust * (measured - trend), float(variance * trust.sum()))
 
 
 def inverse_root(matrix: Doubles) -> Doubles:

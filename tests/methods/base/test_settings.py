@@ -176,6 +176,12 @@ class TestModelsOfEarlierVersions:
         assert repr(estimator_from({**OLD, "caution": 1.0})) == repr(estimator_from(OLD))
         assert "no argument 'caution': it is always 0.3, and not 1.0" in caplog.text
 
+    def test_whose_scales_were_chosen_are_warned_of(self, caplog):
+        assert repr(estimator_from({**OLD, "taste_scale": 0.3})) == repr(estimator_from(OLD))
+        assert "learns the scales of ratings: 0.3, which this model has for 'taste_scale', is left out" in caplog.text
+        old = {"method": "PrivateBiases", "bias_scale": 0.25, "user_bias_ridge": 3.0}
+        assert repr(estimator_from(old)) == repr(dpals.PrivateBiases())
+
     def test_by_a_search_have_their_grid_in_the_present_names(self, caplog):
         old = {"method": "PrivateSearch", "estimator": OLD, "grid": {"company_share": [0.1, 0.2], "growth": [1.15]}}
         found = estimator_from(old)

@@ -6,18 +6,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpals
-from dpals.methods.pooled.budget import GROWTH, Shares, rank_for_implicit, rank_for_ratings, rises_above
+from dpals.methods.pooled.budget import (
+    GROWTH,
+    Shares,
+    rank_for_implicit,
+    rank_for_ratings,
+    rises_above,
+    signal_of_ratings,
+)
 
 SHARES = Shares(first=0.005, weights=0.1, cooccurrence=0.25, biases=0.04, gram=0.03)
-RANKS = (rank_for_ratings, rank_for_implicit)
 share = st.floats(0.001, 0.49)
 
 
+def of_ratings(weights, noise, budget, history=50.0):
+    return rank_for_ratings(signal_of_ratings(weights, noise, budget, history))
+
+
+RANKS = (of_ratings, rank_for_implicit)
+
+
 def costs_of(step):
-    return step.moments + step.gram + step.covariance
+    return step.moments + step.gram + step.covariance + step.fit
 
 
-@given(shares=st.builds(Shares, share, share, share, share, share), rank=st.integers(0, 40), steps=st.integers(1, 60))
+@given(
+    shares=st.builds(Shares, share, share, share, share, share, share),
+    rank=st.integers(0, 40),
+    steps=st.integers(1, 60),
+)
 def test_costs_are_whole_and_add_up_to_no_more_than_there_is(shares, rank, steps):
     rest = 10**15
     costs = shares.training(rest, rank, steps)
@@ -64,6 +81,24 @@ def test_more_budget_never_lowers_the_rank_and_noise_has_none(rank):
     assert rank(np.zeros(500), 10.0, dpals.Budget(100.0, 1e-5)) == 0
 
 
-@pytest.mark.parametrize("rank", RANKS)
-def test_the_rank_is_at_most_the_number_of_items(rank):
-    assert rank(np.full(3, 1e6), 1.0, dpals.Budget(10.0, 1e-5)) == 3
+def test_the_rank_is_at_most_the_number_of_items():
+    assert rank_for_implicit(np.full(3, 1e6), 1.0, dpals.Budget(10.0, 1e-5)) == 3
+    ratings = dpals.Ratings.from_arrays(
+        np.repeat(np.arange(3000), 3), np.tile([0, 1, 2], 3000), np.tile([1, 3, 5], 3000), rating_range=(1, 5)
+    )
+    assert 0 <= dpals.PooledDPALS(100.0, steps=1).fit(ratings).rank_ <= 3
+
+
+def test_users_with_few_ratings_leave_less_to_learn_about_tastes():
+    ranks = [of_ratings(np.full(500, 300.0), 10.0, dpals.Budget(5.0, 1e-5), history) for history in (1, 10, 100)]
+    assert ranks == sorted(set(ranks))
+
+
+def test_the_smaller_the_signal_the_less_goes_to_cooccurrence():
+    rest = 10**15
+    spent = [sum(map(costs_of, SHARES.training(rest, 3, 5, signal).cooccurrence)) for signal in (2.0, 20.0, 1e9)]
+    assert spent[1] == pytest.approx(0.125 * rest)
+    assert spent[2] == pytest.approx(0.25 * rest)
+    assert 0 < spent[0] < spent[1]
+    assert min(map(costs_of, SHARES.training(10**6, 3, 5, signal=0.0).cooccurrence)) > 0, "for a rank that is given"
+    assert sum(map(costs_of, SHARES.training(rest, 3, 5, 2.0).steps)) == pytest.approx(0.96 * rest - spent[0])

@@ -5,14 +5,14 @@ import pytest
 
 import dpals
 from dpals.methods.pooled.budget import Settings, Shares
-from dpals.methods.pooled.ratings import FADING, SETTLING, RatingScales, fit_ratings
+from dpals.methods.pooled.ratings import FADING, SETTLING, Comparison, Expected, fit_ratings
 from dpals.model.factor_model import FactorModel
 from dpals.public.evidence import Evidence
 from dpals.release.mechanism import Mechanism
 
 N_USERS, N_ITEMS = 1500, 40
-SHARES = Shares(first=0.005, weights=0.1, cooccurrence=0.25, biases=0.04, gram=0.03)
-SCALES = RatingScales(noise=0.33, taste=0.1, bias=0.25, user_bias_ridge=3.0)
+SHARES = Shares(first=0.005, weights=0.1, cooccurrence=0.25, biases=0.04, gram=0.03, fit=0.01)
+EXPECTED = Expected(taste=0.4, bias=0.55)
 BIASES = np.linspace(-1, 1, N_ITEMS)
 TASTES = np.where(np.arange(N_ITEMS) % 2, 1.0, -1.0)
 
@@ -29,13 +29,13 @@ def ratings():
 
 def fitted(ratings, rank, steps, epsilon=1e4, after_step=lambda *_: None):
     settings = Settings(rank, steps, weight_exponent=0.3, clip=0.5, shares=SHARES, seed=0)
-    return fit_ratings(ratings, settings, SCALES, Mechanism(dpals.Budget(epsilon, 1e-5), insecure_seed=1), after_step)
+    return fit_ratings(ratings, settings, EXPECTED, Mechanism(dpals.Budget(epsilon, 1e-5), insecure_seed=1), after_step)
 
 
 def test_without_factors_the_biases_are_those_of_the_items(ratings):
-    model, weights = fitted(ratings, rank=0, steps=4)
+    model, items = fitted(ratings, rank=0, steps=4)
     assert model.rank == 0
-    assert (weights > 0).all()
+    assert items.estimates.known.all()
     assert np.corrcoef(model.item_biases, BIASES)[0, 1] > 0.99
     assert np.polyfit(BIASES, model.item_biases, 1)[0] == pytest.approx(1, abs=0.1)
 
@@ -51,8 +51,8 @@ def test_a_factor_is_the_taste_that_divides_the_items(ratings):
 
 
 def test_where_noise_hides_the_items_there_are_no_biases(ratings):
-    model, weights = fitted(ratings, rank=2, steps=2, epsilon=1e-4)
-    assert not weights.any()
+    model, items = fitted(ratings, rank=2, steps=2, epsilon=1e-4)
+    assert not items.estimates.known.any()
     assert not model.item_biases.any()
     assert not model.item_factors.any()
 
@@ -78,3 +78,27 @@ def test_early_evidence_about_factors_fades(ratings, monkeypatch):
     monkeypatch.setattr(Evidence, "fade", lambda evidence, keep: faded.append((evidence.information.shape[1], keep)))
     fitted(ratings, rank=1, steps=5)
     assert faded == [(1, FADING)] * int(SETTLING * 5)
+
+
+def test_factors_that_predict_worse_than_biases_are_dropped():
+    """Ratings without tastes, by users who rated little: vectors fit noise."""
+    rng = np.random.default_rng(1)
+    users, items = np.nonzero(rng.random((6000, 30)) < 0.15)
+    values = np.clip(3 + np.linspace(-1, 1, 30)[items] + rng.normal(0, 1, len(users)), 0, 6)
+    without_tastes = dpals.Ratings.from_arrays(users, items, values, rating_range=(0, 6), catalogue=range(30))
+    model, _ = fitted(without_tastes, rank=None, steps=6, epsilon=100)
+    assert model.rank == 0
+    assert fitted(without_tastes, rank=5, steps=6, epsilon=100)[0].rank == 5, "as the caller wants it"
+    plain, _ = fitted(without_tastes, rank=0, steps=6, epsilon=100)
+    np.testing.assert_allclose(model.item_biases, plain.item_biases, atol=0.05)
+
+
+def test_a_gain_within_its_noise_is_no_reason_to_drop_anything():
+    comparison = Comparison()
+    assert not comparison.speaks_against_factors
+    comparison.add(-3.0, noise=2.0)
+    assert not comparison.speaks_against_factors
+    comparison.add(-5.0, noise=2.0)
+    assert comparison.speaks_against_factors
+    comparison.fade(0.1)
+    assert not comparison.speaks_against_factors

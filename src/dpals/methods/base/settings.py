@@ -31,6 +31,19 @@ _REMOVED = {
     "DPFrankWolfe": {"mean_share": 0.01},
 }
 """Arguments of earlier versions that are constants now, and their values."""
+_IN_OTHER_UNITS: dict[str, dict[str, Any]] = {
+    "PooledDPALS": {
+        "weight_exponent": None,
+        "clip": 0.5,
+        "noise_scale": 0.33,
+        "taste_scale": 0.1,
+        "bias_scale": 0.25,
+        "user_bias_ridge": 3.0,
+    },
+    "PrivateBiases": {"bias_scale": 0.25, "user_bias_ridge": 3.0},
+}
+"""Arguments of versions that did not learn the scales of ratings, and their usual values. All those versions had
+`user_bias_ridge`."""
 
 
 def settings_of(estimator: "Estimator") -> dict[str, Any] | None:
@@ -54,8 +67,8 @@ def settings_of(estimator: "Estimator") -> dict[str, Any] | None:
 def estimator_from(settings: Mapping[str, Any] | None) -> "Estimator":
     """An estimator with the settings that a model remembers, not fitted; InputError if that cannot be.
 
-    Models of earlier versions remember arguments that were renamed or became constants since; if a constant has
-    another value now, a warning is logged.
+    Models of earlier versions remember arguments that were renamed or became constants since, or that were in units of
+    the rating range. If they will be trained otherwise for this reason, a warning is logged.
 
     Examples
     --------
@@ -90,6 +103,16 @@ def estimator_from(settings: Mapping[str, Any] | None) -> "Estimator":
 def _current(method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a model made by an earlier version, under the names they have now and without those removed."""
     renamed, removed = _RENAMED.get(method, {}), _REMOVED.get(method, {})
+    if "user_bias_ridge" in arguments:
+        usual = _IN_OTHER_UNITS.get(method, {})
+        for argument in arguments.keys() & usual.keys():
+            if arguments[argument] != usual[argument]:
+                logger.warning(
+                    "%s of this version of dpals learns the scales of ratings: "
+                    "%s, which this model has for %r, is left out",
+                    *(method, arguments[argument], argument),
+                )
+        arguments = {name: value for name, value in arguments.items() if name not in usual}
     for argument in arguments.keys() & removed.keys():
         if arguments[argument] not in (removed[argument], [removed[argument]]):
             logger.warning(

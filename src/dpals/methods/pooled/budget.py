@@ -9,14 +9,20 @@ from dpals.release.accounting import Budget
 
 Doubles = NDArray[np.float64]
 
-_LARGEST_RANK = 32
+_LARGEST_RANK = 31  # vectors have one coordinate more, and kernels work on eight
+_SHORT_HISTORY = 30.0  # ratings of a user, with which the signal counts half
+_LEAST_SIGNAL = 3600.0  # times the ratings of a user to the power 1.5, from which on factors pay
 
 FIRST_SHARE = 0.005  # of the budget, for the global mean of ratings, or how many items users have
-BIAS_SHARE = 0.04  # of what is left after the weights, for a first round of biases of ratings
+SCALE_SHARES = (0.0025, 0.01)  # of the budget, for the typical distance of ratings from the mean, and their spread
+CENTRE_SHARE = 0.005  # of the budget, for the global mean again, at the end
+BIAS_SHARE = 0.04  # of what is left for the training, for a first round of biases of ratings
+FIT_SHARE = 0.01  # of each step, for how well users' ratings are fitted
 GROWTH = 1.15
 """Each step costs this many times what the one before cost: early steps only need to find the direction."""
 _ROUNDS = 4  # of co-occurrence
 _ROUND_GROWTH = 2.5
+_HALF_SIGNAL = 20.0  # with which co-occurrence gets half its share
 _ROUND_GRAM_SHARE = 0.15
 
 
@@ -27,6 +33,7 @@ class StepCosts:
     moments: int
     gram: int
     covariance: int = 0
+    fit: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,8 +55,8 @@ class Shares:
         Shares of the whole budget for the first release, and for the popularity and weights of the items.
     cooccurrence, biases
         Shares of the rest for the rounds of co-occurrence and the bias step. The steps get what is left.
-    gram
-        Share of each step for the matrices that all items share.
+    gram, fit
+        Shares of each step for the matrices that all items share, and for how well users' ratings are fitted.
     """
 
     first: float
@@ -57,28 +64,26 @@ class Shares:
     cooccurrence: float
     biases: float
     gram: float
+    fit: float = 0.0
 
-    def before_training(self) -> tuple[float, ...]:
-        """Shares of the first release, of the three releases about the items' weights, and of the rest."""
-        return (
-            self.first,
-            0.46 * self.weights,
-            0.46 * self.weights,
-            0.08 * self.weights,
-            1 - self.first - self.weights,
-        )
+    def before_training(self, *others: float) -> tuple[float, ...]:
+        """Shares of the first release, of the three releases about the items' weights, of others, and of the rest."""
+        shares = (self.first, 0.46 * self.weights, 0.46 * self.weights, 0.08 * self.weights, *others)
+        return (*shares, 1 - sum(shares))
 
-    def training(self, rest: int, rank: int, steps: int) -> Costs:
+    def training(self, rest: int, rank: int, steps: int, signal: float = np.inf) -> Costs:
         """Costs of everything after the weights of the items. Together they are at most the rest of the budget.
 
-        Without factors there is no use for co-occurrence.
+        Without factors there is no use for co-occurrence, and with a small signal little.
         """
-        rounds = _rising(self.cooccurrence if rank else 0.0, _ROUND_GROWTH, _ROUNDS)
+        use = 1 / (1 + _HALF_SIGNAL / max(signal, 1.0)) if rank else 0.0
+        rounds = _rising(use * self.cooccurrence, _ROUND_GROWTH, _ROUNDS)
         training = _rising(1 - rounds.sum() - self.biases, GROWTH, steps)
         whole = rest * (1 - 1e-9)  # so that rounding cannot add up to more than the rest
 
-        def step(share: float) -> StepCosts:
-            parts = (1 - self.gram, 0.6 * self.gram, 0.4 * self.gram) if rank else (1 - self.gram, self.gram)
+        def step(share: float, covariance: float) -> StepCosts:
+            left = 1 - self.gram - self.fit
+            parts = (left, (1 - covariance) * self.gram, covariance * self.gram, self.fit)
             return StepCosts(*(int(whole * share * part) for part in parts))
 
         return Costs(
@@ -87,8 +92,8 @@ class Shares:
                 for share in rounds
                 if rank
             ),
-            biases=StepCosts(int(whole * self.biases * (1 - self.gram)), int(whole * self.biases * self.gram)),
-            steps=tuple(step(share) for share in training),
+            biases=step(self.biases, covariance=0.0),
+            steps=tuple(step(share, covariance=0.4 if rank else 0.0) for share in training),
         )
 
 
@@ -122,26 +127,31 @@ def rises_above(weights: Doubles, noise: float) -> bool:
     return bool(squares > len(weights) + 3 * np.sqrt(2 * len(weights)))
 
 
-def rank_for_ratings(weights: Doubles, noise: float, budget: Budget) -> int:
-    """The rank that did best on simulated data with such a signal in the released weights of the items.
+def signal_of_ratings(weights: Doubles, noise: float, budget: Budget, history: float) -> float:
+    """How much there is to learn about tastes: the signal in the released weights of the items; 0 if it is too little.
 
-    If the signal is small, biases alone do better.
+    `history` is how many ratings a typical user has. Few say little about the user's vector, however well the items are
+    known.
+    """
+    signal = _signal(weights, noise, budget)
+    return signal * history / (history + _SHORT_HISTORY) if signal * history**1.5 > _LEAST_SIGNAL else 0.0
+
+
+def rank_for_ratings(signal: float) -> int:
+    """The rank that did best on data with such a signal. Without any, biases alone do better.
 
     Examples
     --------
-    >>> weights = np.full(1000, 300.0)
-    >>> [rank_for_ratings(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 0.2, 1.0, 10.0)]
-    [0, 2, 6, 14]
+    >>> [rank_for_ratings(signal) for signal in (0.0, 10.0, 100.0, 1000.0)]
+    [0, 2, 9, 23]
     """
-    signal = _signal(weights, noise, budget)
-    suitable = 0 if signal < 10 else min(round(0.17 * signal**0.8), round(1.1 * signal**0.4), _LARGEST_RANK)
-    return min(suitable, len(weights))
+    return 0 if signal == 0 else max(1, min(round(0.24 * signal**0.8), round(1.45 * signal**0.4), _LARGEST_RANK))
 
 
 def rank_for_implicit(weights: Doubles, noise: float, budget: Budget) -> int:
     """The same for implicit feedback, which says more about users' tastes: at most 31.
 
-    The rank is one less than a multiple of 8, because vectors have one coordinate more and kernels work on eight.
+    The rank is one less than a multiple of 8, because kernels work on eight coordinates.
 
     Examples
     --------
@@ -151,7 +161,7 @@ def rank_for_implicit(weights: Doubles, noise: float, budget: Budget) -> int:
     """
     signal = _signal(weights, noise, budget)
     wanted = 5 * round(1.1 * signal**0.4) // 2 + 1
-    suitable = 0 if signal < 7 else min(8 * -(-wanted // 8), _LARGEST_RANK) - 1
+    suitable = 0 if signal < 7 else min(8 * -(-wanted // 8) - 1, _LARGEST_RANK)
     return min(suitable, len(weights))
 
 

@@ -1,7 +1,5 @@
 """PooledDPALS for implicit feedback: popularity first, then factors, from the vectors of the users who have an item."""
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +7,7 @@ from dpals.data.population import Population
 from dpals.methods.base.options import AfterStep
 from dpals.methods.pooled.budget import Costs, Settings, rank_for_implicit
 from dpals.methods.pooled.releases import (
+    ItemStatistics,
     StepScale,
     StepSums,
     Training,
@@ -34,12 +33,12 @@ _CONSTANT = 0.7  # the coordinate beside a user's vector, which shows how far us
 
 def fit_implicit(
     ratings: Population, settings: Settings, mechanism: Mechanism, after_step: AfterStep
-) -> tuple[FactorModel, Doubles]:
+) -> tuple[FactorModel, ItemStatistics]:
     """Factors v_j and offsets o_j, for which user i has item j with log odds o_j + x_i . v_j.
 
     Vectors x_i are normal over the users. The users who have an item then have the mean v_j, except for very popular
     items. So each step releases for every item the sum of the vectors of the users who have it, as far as these are
-    known. The second result is the weights of the items: all 0 if nothing could be learned.
+    known. The second result is what is known of the items.
     """
     activity, training, rank, costs = _before_training(ratings, settings, mechanism)
     items, weights = training.items, training.items.usable_weights
@@ -67,15 +66,14 @@ def fit_implicit(
         factors = _updated_factors(about_factors, sums, weights, first_dispersion / dispersion)
         offsets, dispersion = calibrated(rates, np.linalg.norm(factors, axis=1), activity)
         after_step(number, settings.steps, model)
-    return model(), weights
+    return model(), items
 
 
 def _before_training(
     ratings: Population, settings: Settings, mechanism: Mechanism
 ) -> tuple[Activity, Training, int, Costs]:
     """Activity of the users, what is known of the items, the rank, and what the releases of the run may cost."""
-    shares = replace(settings.shares, biases=0.0)  # offsets come from popularity
-    activity_cost, *weight_costs, rest = mechanism.budget.split(*shares.before_training())
+    activity_cost, *weight_costs, rest = mechanism.budget.split(*settings.shares.before_training())
     training = release_item_statistics(ratings, settings.weight_exponent, mechanism, weight_costs)
     activity = _release_activity(training, activity_cost)
     rank = settings.rank
@@ -83,7 +81,7 @@ def _before_training(
         rank = rank_for_implicit(training.items.weights, training.items.weight_noise, mechanism.budget)
     if rank == 0:  # then all that is left goes to popularity
         training = release_weights(training, rest)
-    return activity, training, rank, shares.training(rest, rank, settings.steps)
+    return activity, training, rank, settings.shares.training(rest, rank, settings.steps)
 
 
 def _release_activity(training: Training, cost: int) -> Activity:
@@ -101,4 +99,4 @@ def _updated_factors(evidence: Evidence, sums: StepSums, weights: Doubles, relat
     response = pooled.vectors + pooled.covariance
     evidence.add(moments * relative_dispersion[:, None], response, sums.noise)
     evidence.change_basis(pooled.whitening())
-    return evidence.posterior(evidence.prior_covariance(_TYPICAL_VARIANCE))
+    return evidence.posterior(evidence.prior_covariance(_TYPICAL_VARIANCE)).mean

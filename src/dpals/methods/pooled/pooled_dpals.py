@@ -3,20 +3,28 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpals.data.population import Population
 from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator
-from dpals.methods.base.parameters import POSITIVE, SHARE, WHOLE, Within, attribute, parameter
-from dpals.methods.pooled.budget import BIAS_SHARE, FIRST_SHARE, Settings, Shares
+from dpals.methods.base.parameters import NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, Within, attribute, parameter
+from dpals.methods.pooled.budget import (
+    BIAS_SHARE,
+    CENTRE_SHARE,
+    FIRST_SHARE,
+    FIT_SHARE,
+    SCALE_SHARES,
+    Settings,
+    Shares,
+)
 from dpals.methods.pooled.implicit import fit_implicit
-from dpals.methods.pooled.ratings import RatingScales, fit_ratings
+from dpals.methods.pooled.ratings import Expected, fit_ratings
+from dpals.methods.pooled.releases import ItemStatistics
 from dpals.model.factor_model import FactorModel
 from dpals.release.mechanism import Mechanism
 
 _STEPS = {"ratings": 10, "implicit feedback": 4}
-_WEIGHT_EXPONENT = {"ratings": 0.3, "implicit feedback": 0.15}
+_CLIP = {"ratings": 0.6, "implicit feedback": 0.5}
 
 
 class PooledDPALS(PrivateEstimator):
@@ -54,29 +62,25 @@ class PooledDPALS(PrivateEstimator):
         Within(low=1, closed=True, whole=True, optional=True),
         default=None,
     )
-    weight_exponent: float | None = parameter(
-        "a: a rating's weight is in proportion to the popularity of its item to the power -a. By default 0.3 for "
-        "ratings and 0.15 for implicit feedback.",
-        Within(closed=True, optional=True),
+    weight_exponent: float = parameter(
+        "a: a rating's weight is in proportion to the popularity of its item to the power -a.",
+        NOT_NEGATIVE,
+        default=0.15,
+    )
+    clip: float | None = parameter(
+        "Largest contribution of a user, in units of what a typical user has to contribute: by default 0.6 for ratings "
+        "and 0.5 for implicit feedback.",
+        Within(optional=True),
         default=None,
     )
-    clip: float = parameter(
-        "Largest contribution of a user, in units of what a typical user has to contribute.", POSITIVE, default=0.5
-    )
-    noise_scale: float = parameter(
-        "For ratings: standard deviation, before looking, of a rating around its prediction. As for the next two, its "
-        "unit is half the rating range.",
-        POSITIVE,
-        default=0.33,
-    )
     taste_scale: float = parameter(
-        "For ratings: standard deviation, before looking, of what tastes explain.", POSITIVE, default=0.1
+        "For ratings: standard deviation, before looking, of what tastes explain. As for the next one, its unit is "
+        "that of ratings around their predictions, which is learned.",
+        POSITIVE,
+        default=0.4,
     )
     bias_scale: float = parameter(
-        "For ratings: standard deviation, before looking, of item biases.", POSITIVE, default=0.25
-    )
-    user_bias_ridge: float = parameter(
-        "For ratings: how many ratings' worth of evidence a user's own bias starts with.", POSITIVE, default=3.0
+        "For ratings: standard deviation, before looking, of item biases.", POSITIVE, default=0.55
     )
     weight_share: float = parameter("Share of the budget for the items' popularity and weights.", SHARE, default=0.1)
     cooccurrence_share: float = parameter(
@@ -86,7 +90,7 @@ class PooledDPALS(PrivateEstimator):
     seed: int = parameter("Chooses where factors start. It is public.", WHOLE, default=0)
     rank_: int = attribute()
     steps_: int = attribute()
-    weight_exponent_: float = attribute()
+    clip_: float = attribute()
     report_: str = attribute(
         "What could be learned at this budget, in words. It comes from released numbers and is public."
     )
@@ -94,7 +98,7 @@ class PooledDPALS(PrivateEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments; after `fit` with what was chosen in place of None."""
         parameters = super().get_params(deep)
-        for name in ("rank", "steps", "weight_exponent"):
+        for name in ("rank", "steps", "clip"):
             if parameters[name] is None:
                 parameters[name] = getattr(self, f"{name}_", None)
         return parameters
@@ -102,41 +106,46 @@ class PooledDPALS(PrivateEstimator):
     def _check(self, ratings: Population) -> None:
         if self.rank is not None and self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
-        if FIRST_SHARE + self.weight_share >= 1 or self.cooccurrence_share + BIAS_SHARE >= 1:
-            raise ValueError("weight_share and cooccurrence_share must each leave something of the budget")
+        others = FIRST_SHARE + sum(SCALE_SHARES) + CENTRE_SHARE, BIAS_SHARE, FIT_SHARE
+        shares = self.weight_share, self.cooccurrence_share, self.gram_share
+        if any(share + other >= 1 for share, other in zip(shares, others, strict=True)):
+            raise ValueError("weight_share, cooccurrence_share and gram_share must each leave something of the budget")
 
     def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         kind = "implicit feedback" if ratings.is_implicit else "ratings"
         self.steps_ = _STEPS[kind] if self.steps is None else self.steps
-        self.weight_exponent_ = _WEIGHT_EXPONENT[kind] if self.weight_exponent is None else self.weight_exponent
-        settings = Settings(self.rank, self.steps_, self.weight_exponent_, self.clip, self._shares(), self.seed)
+        self.clip_ = _CLIP[kind] if self.clip is None else self.clip
+        settings = Settings(self.rank, self.steps_, self.weight_exponent, self.clip_, self._shares(kind), self.seed)
         if ratings.is_implicit:
-            model, weights = fit_implicit(ratings, settings, mechanism, self._after_step)
+            model, items = fit_implicit(ratings, settings, mechanism, self._after_step)
             learned, otherwise = "popularity", "All users are recommended the same items, in any order."
         else:
-            scales = RatingScales(self.noise_scale, self.taste_scale, self.bias_scale, self.user_bias_ridge)
-            model, weights = fit_ratings(ratings, settings, scales, mechanism, self._after_step)
+            expected = Expected(self.taste_scale, self.bias_scale)
+            model, items = fit_ratings(ratings, settings, expected, mechanism, self._after_step)
             learned = "biases"
             otherwise = "Predictions are users' own means, drawn a little toward the global mean."
         self.rank_ = model.rank
-        self.report_ = _report(model.rank, weights, learned, otherwise)
+        self.report_ = _report(model.rank, items, learned, otherwise)
         return model
 
-    def _shares(self) -> Shares:
+    def _shares(self, kind: str) -> Shares:
         return Shares(
             first=FIRST_SHARE,
             weights=self.weight_share,
             cooccurrence=self.cooccurrence_share,
-            biases=BIAS_SHARE,
+            biases=BIAS_SHARE if kind == "ratings" else 0.0,  # offsets of implicit feedback come from popularity
             gram=self.gram_share,
+            fit=FIT_SHARE if kind == "ratings" else 0.0,
         )
 
 
-def _report(rank: int, weights: NDArray[np.float64], learned: str, otherwise: str) -> str:
-    """What was learned; or, where all weights are 0, that nothing was and what the model does instead."""
-    if not weights.any():
+def _report(rank: int, items: ItemStatistics, learned: str, otherwise: str) -> str:
+    """What was learned; or, where weights may be noise alone, that nothing was and what the model does instead."""
+    if not items.can_learn:
         return (
             f"Nothing could be learned about items: at this epsilon the noise hides which items users have. {otherwise}"
         )
     factors = f"{rank} factor{'' if rank == 1 else 's'}"
-    return f"Learned {learned} and {factors}; {np.mean(weights > 0):.0%} of the items have weight to learn from."
+    return (
+        f"Learned {learned} and {factors}; {np.mean(items.estimates.known):.0%} of the items have weight to learn from."
+    )

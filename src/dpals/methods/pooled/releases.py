@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,20 @@ from dpals.private.pooled import (
     step_contributions,
     weight_contributions,
 )
+from dpals.private.scales import MOST_SPREAD
 from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 from dpals.public.initial_factors import random_factors
 from dpals.public.item_step import unpacked
+from dpals.public.item_weights import WeightEstimates, weight_estimates
 from dpals.public.pooled import PooledGram, cooccurrence_features, inverse_root
+from dpals.public.scales import Fit
 from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
 from dpals.release.passes import BlockFunction
 
 Doubles = NDArray[np.float64]
 
-_LARGEST_SUM = 20.0  # users whose rating weights add up to more count as this in pooled sums; about 400 ratings
+LARGEST_SUM = 20.0  # users whose rating weights add up to more count as this in pooled sums; about 400 ratings
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +62,14 @@ class ItemStatistics:
         usable: Doubles = np.maximum(self.weights, 0.0) * self.can_learn
         return usable
 
+    @cached_property
+    def estimates(self) -> WeightEstimates:
+        """What the released weights say about the true ones; all 0 where they may be noise alone."""
+        if not self.can_learn:
+            nothing = np.zeros(len(self.weights))
+            return WeightEstimates(nothing, nothing)
+        return weight_estimates(self.weights, self.weight_noise)
+
 
 @dataclass(frozen=True, eq=False)
 class Training:
@@ -79,7 +91,7 @@ def release_item_statistics(
     """Popularity and weights of the items; and the users, with the rating weights that follow from popularity."""
     popularity_cost, weight_cost, total_cost = costs
     popularity = np.maximum(release_popularity(mechanism, ratings, popularity_cost), mechanism.releases[-1].sigma)
-    weights = RatingWeights(popularity**-weight_exponent, _LARGEST_SUM)
+    weights = RatingWeights(popularity**-weight_exponent, LARGEST_SUM)
     queries = [(Query("sum of user weights", 1, 1.0), total_cost), (_weight_query(ratings), weight_cost)]
     total, sums = mechanism.release_together(ratings, weight_contributions, weights, queries)
     total_noise, weight_noise = (release.sigma for release in mechanism.releases[-2:])
@@ -157,29 +169,45 @@ class StepSums:
     moments: Doubles
     noise: float
     pooled: PooledGram
+    fit: Fit | None
 
 
 def release_step(
-    training: Training, problem: LeastSquaresProblem | LogisticProblem, scale: StepScale, cost: StepCosts, name: str
+    training: Training,
+    problem: LeastSquaresProblem | LogisticProblem,
+    scale: StepScale,
+    cost: StepCosts,
+    name: str,
+    unit: float | None = None,
+    penalty: float = 1.0,
 ) -> StepSums:
-    """Residual times vector, summed for every item, and the Gram and covariance matrices of all users' vectors."""
+    """Residual times vector, summed for every item, and the Gram and covariance matrices of all users' vectors.
+
+    With a unit, also how well users' ratings are fitted: see `fit_contribution`.
+    """
     users, mechanism, rank, bounds = training.users, training.mechanism, problem.rank, scale.bounds(problem.rank)
     queries = [(Query(f"Gram matrix of all users, {name}", 1, bounds.gram, "symmetric", rank + 1), cost.gram)]
     if rank:
         size = rank * (rank + 1) // 2
         query = Query(f"covariance of all users, {name}", 1, bounds.covariance, "vector", size)
         queries.append((query, cost.covariance))
+    if unit is not None:
+        queries.append((Query(f"fit of the users, {name}", 1, np.sqrt(3), "vector", 3), cost.fit))
     query = Query(
         f"right-hand sides, {name}", users.n_items, bounds.moments, "vector", rank + 1, coefficient_norm=scale.residual
     )
-    queries.append((query, cost.moments))
+    queries.append((query, cost.moments if rank else cost.moments + cost.covariance))
 
-    public = PooledStep(training.weights, problem, scale.constant, bounds)
-    gram, *covariances, moments = mechanism.release_together(users, step_contributions, public, queries)
+    public = PooledStep(training.weights, problem, scale.constant, bounds, unit, penalty)
+    tables = mechanism.release_together(users, step_contributions, public, queries)
     noise = [release.sigma for release in mechanism.releases[-len(queries) :]]
-    gram_noise, covariance = noise[0], np.zeros(0)
+    gram_noise, covariance, fit = noise[0], np.zeros(0), None
     if rank:
-        covariance = covariances[0][0] / covariance_share(rank)
+        covariance = tables[1][0] / covariance_share(rank)
         gram_noise = np.hypot(gram_noise, noise[1] / covariance_share(rank))
+    if unit is not None:
+        (gain, squares, freedom), square = tables[-2][0], MOST_SPREAD * unit**2
+        fit = Fit(gain, square * squares, freedom, noise[-2], square * noise[-2])
     total = training.items.total_user_weight
-    return StepSums(moments, noise[-1], PooledGram.of(gram[0], covariance, gram_noise, total, scale.constant))
+    pooled = PooledGram.of(tables[0][0], covariance, gram_noise, total, scale.constant)
+    return StepSums(tables[-1], noise[-1], pooled, fit)
