@@ -13,11 +13,13 @@ from dpals.private.gradients import GradientStep, gradient_contribution
 from dpals.private.pooled import (
     Bounds,
     Features,
+    Groups,
     PooledStep,
     RatingWeights,
     activity_contribution,
     direction_contribution,
     feature_gram_contribution,
+    squared_weight_contribution,
     step_contributions,
     weight_contributions,
 )
@@ -25,7 +27,6 @@ from dpals.private.sampling import adaptive_weights
 from dpals.private.scales import (
     Centre,
     Distances,
-    UserShares,
     centre_contribution,
     distance_contribution,
     spread_contribution,
@@ -77,7 +78,9 @@ def contributions(implicit):
         yield "distances", distance_contribution(ratings, Distances(3.1, 4.5, 24)).pattern.items
         centre = Centre(rng.uniform(2, 4, N_ITEMS), 0.9)
         yield from parts("spread", spread_contribution(ratings, centre))
-        yield from parts("centre", centre_contribution(ratings, UserShares(centre, 3.3)))
+        groups = Groups(weights, np.arange(N_ITEMS, dtype=np.int32) % 12, 12)
+        yield from parts("squared weights", squared_weight_contribution(ratings, groups))
+        yield from parts("centre", centre_contribution(ratings, centre))
     for rank in RANKS:
         features = Features(weights, numbers(rng, N_ITEMS, rank).astype(np.float64), 1.0)
         yield from parts(f"rank {rank}, Gram matrix", feature_gram_contribution(ratings, features))

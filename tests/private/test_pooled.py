@@ -9,10 +9,12 @@ import dpals
 from dpals.private.pooled import (
     Bounds,
     Features,
+    Groups,
     PooledStep,
     RatingWeights,
     direction_contribution,
     feature_gram_contribution,
+    squared_weight_contribution,
     step_contributions,
     weighted_users,
 )
@@ -156,3 +158,13 @@ def test_without_factors_there_is_no_covariance(ratings):
     gram, moments = step_contributions(ratings, public)
     assert gram.pattern.n_items == 1
     assert moments.pattern.n_items == N_ITEMS
+
+
+def test_squared_weights_are_added_up_by_groups_of_items(ratings):
+    item_weights, groups = np.linspace(1, 3, N_ITEMS), np.arange(N_ITEMS, dtype=np.int32) % 4
+    found = squared_weight_contribution(ratings, Groups(RatingWeights(item_weights, 3.0), groups, 4))
+    for i in range(ratings.n_users):
+        items = ratings.indices[ratings.indptr[i] : ratings.indptr[i + 1]]
+        squares = item_weights[items] ** 2 / max(np.sum(item_weights[items] ** 2), 1e-300)
+        np.testing.assert_allclose(found.vectors[i], np.bincount(groups[items], squares, 4), atol=1e-12)
+    assert np.all(found.coefficients * np.linalg.norm(found.vectors, axis=1) <= 1)

@@ -10,7 +10,6 @@ from dpals.private.scales import (
     MOST_SPREAD,
     Centre,
     Distances,
-    UserShares,
     centre_contribution,
     distance_contribution,
     spread_contribution,
@@ -64,11 +63,11 @@ def test_spread_is_that_of_each_user(ratings):
     assert np.linalg.norm(found.vectors, axis=1).max() <= 2
 
 
-def test_the_centre_is_asked_of_users_by_how_many_ratings_they_have(ratings):
+def test_the_centre_is_asked_of_all_users_with_ratings(ratings):
     expected = np.linspace(4, 6, N_ITEMS)
-    found = centre_contribution(ratings, UserShares(Centre(expected, 2.0), ridge=3.0))
+    found = centre_contribution(ratings, Centre(expected, 2.0))
     for (items, values), vector, weight in zip(each(ratings), found.vectors, found.coefficients, strict=True):
-        assert weight == len(values) / (len(values) + 3)
+        assert weight == (len(values) > 0)
         if len(values):
             assert vector[0] == pytest.approx(np.clip(np.mean(values - expected[items]) / 2, -1, 1))
             assert vector[1] == 1
@@ -99,4 +98,33 @@ def test_fits_are_those_of_the_users_own_systems(ratings, rank):
         np.testing.assert_allclose(vector[0], gain, atol=0.03 if rank else 1e-5)
         assert vector[1] == pytest.approx(min(squares / least / (MOST_SPREAD * unit**2), 1), abs=1e-5)
         assert vector[2] * least == pytest.approx(max(n - used, 0), abs=0.3 if rank else 1e-5)
-    assert np.linalg.norm(fits.vectors, axis=1).max() <= np.sqrt(3)
+    assert np.linalg.norm(fits.vectors, axis=1).max() <= 2
+
+
+@pytest.mark.parametrize("clip", [0.8, 1e3])
+def test_responses_are_by_how_much_contributions_follow_the_ratings(ratings, clip):
+    """Each rating is raised a little in turn, and the change of the user's own part for that item added up."""
+    weights, problem = (
+        RatingWeights(np.ones(N_ITEMS), 20.0),
+        LeastSquaresProblem.of(np.zeros((N_ITEMS, 0)), np.zeros(N_ITEMS), 5.0, 2.0, bias_ridge=3.0),
+    )
+    public = PooledStep(weights, problem, 1.0, Bounds(clip, 1.0, 1.0), 2.5, 1.0)
+
+    def parts(values):
+        changed = dpals.Ratings.from_arrays(
+            ratings.users[ratings.rows],
+            ratings.items[ratings.indices],
+            values,
+            rating_range=(-1, 11),
+            catalogue=range(N_ITEMS),
+        )
+        *_, fits, moments = step_contributions(changed, public)
+        return fits.vectors[:, 3], moments.coefficients
+
+    values = ratings.values.astype(float)
+    responses, before = parts(values)
+    rows, followed = ratings.rows, np.zeros(ratings.n_users)
+    for k in range(len(values)):
+        followed[rows[k]] += (parts(values + (np.arange(len(values)) == k) / 64)[1][k] - before[k]) * 64
+    some = np.diff(ratings.indptr) > 0
+    np.testing.assert_allclose(responses, (followed / 20)[some], atol=0.02)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpals.public.scales import Fit, Scales, Spread, typical_distance
+from dpals.public.scales import Fit, Response, Scales, Spread, typical_distance
 
 
 def spread_of(rng, n_users, sigma, tau, noise):
@@ -14,7 +14,7 @@ def spread_of(rng, n_users, sigma, tau, noise):
         values = rng.normal(0, tau) + rng.normal(0, sigma, n)
         mean, least = values.mean(), max(n, 2)
         sums += [np.sum((values - mean) ** 2) / least, (n - 1) / least, n * mean**2 / least, n / least]
-    return Spread(*sums, noise)
+    return Spread(*sums, noise, noise)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e3])
@@ -28,17 +28,17 @@ def test_variances_within_and_between_users_are_told_apart(scale):
 
 def test_where_noise_hides_everything_the_unit_decides():
     for number in (-1e6, 0.0, 1e6):
-        found = Scales.of(Spread(4 * number, number, number, number, noise=1e9), unit=2.0)
+        found = Scales.of(Spread(4 * number, number, number, number, noise=1e9, deviation_error=1e9), unit=2.0)
         assert found.noise_variance == pytest.approx(2.0, rel=0.01)
-        assert found.user_bias_ridge == pytest.approx(3.0, rel=0.01)
+        assert found.user_bias_ridge == pytest.approx(4.0, rel=0.05)
 
 
 def test_scales_are_positive_whatever_noise_does():
     rng = np.random.default_rng(1)
     for _ in range(200):
-        scales = Scales.of(Spread(*rng.normal(0, 100, 4), noise=100.0), unit=3.0)
+        scales = Scales.of(Spread(*rng.normal(0, 100, 4), noise=100.0, deviation_error=100.0), unit=3.0)
         for _ in range(20):
-            scales = scales.updated(Fit(*rng.normal(0, 100, 3), noise=100.0, error=100.0), parameters=0.2)
+            scales = scales.updated(Fit(*rng.normal(0, 100, 4), noise=100.0, error=100.0), parameters=0.2)
             assert 0 < scales.noise_variance < np.inf
             assert 0 < scales.user_bias_ridge < np.inf
 
@@ -48,26 +48,28 @@ def test_the_noise_is_followed_as_the_model_learns():
     rng, scales = np.random.default_rng(2), Scales(9.0, 0.1, 1.0, 9.0)
     for step in range(12):
         truth = max(9 * 0.67**step, 1.0)
-        scales = scales.updated(Fit(0.0, truth * 1000 * (1 + 0.05 * rng.normal()), 1000.0, 1.0, 50.0), parameters=0.0)
+        scales = scales.updated(
+            Fit(0.0, truth * 1000 * (1 + 0.05 * rng.normal()), 1000.0, 0.0, 1.0, 50.0), parameters=0.0
+        )
     assert scales.noise_variance == pytest.approx(1.0, rel=0.1)
 
 
 def test_measurements_count_by_their_errors():
     before = Scales(4.0, 0.01, 1.0, 4.0)
-    vague, precise = (before.updated(Fit(0.0, 100.0, 100.0, 0.1, error), 0.0) for error in (1e4, 0.1))
+    vague, precise = (before.updated(Fit(0.0, 100.0, 100.0, 0.0, 0.1, error), 0.0) for error in (1e4, 0.1))
     assert vague.noise_variance == pytest.approx(4.0, rel=0.01)
     assert precise.noise_variance == pytest.approx(1.0, rel=0.01)
 
 
 def test_parameters_of_the_items_use_up_degrees_of_freedom():
-    fit = Fit(0.0, 80.0, 100.0, 1e-6, 1e-6)
+    fit = Fit(0.0, 80.0, 100.0, 0.0, 1e-6, 1e-6)
     assert Scales(1.0, 1.0, 1.0, 1.0).updated(fit, parameters=0.2).noise_variance == pytest.approx(1.0, rel=1e-3)
 
 
 def test_ratings_without_noise_leave_a_ridge_that_single_precision_can_do_with():
     scales = Scales(1.0, 0.1, 0.5, 1.0)
     for _ in range(50):
-        scales = scales.updated(Fit(0.0, 0.0, 1e6, 1.0, 1e-9), parameters=0.0)
+        scales = scales.updated(Fit(0.0, 0.0, 1e6, 0.0, 1.0, 1e-9), parameters=0.0)
     assert scales.noise < 2e-3
     assert scales.ridge_variance == pytest.approx(1e-3)
 
@@ -81,3 +83,14 @@ def test_the_typical_distance_is_near_the_median():
         found = typical_distance(counts, noise=10.0, largest=40.0)
         assert 40 * np.median(distances) / 2**0.75 < found < 40 * np.median(distances) * 2**0.25
     assert typical_distance(rng.normal(0, 1e-3, 24), noise=1e6, largest=40.0) == 10.0
+
+
+def test_the_response_is_what_was_measured_where_noise_allows_and_otherwise_what_is_expected():
+    assert Response().updated(0.5, error=1e-3).value == pytest.approx(0.5, abs=0.01)
+    assert Response().updated(-50.0, error=100.0).value == pytest.approx(Response().value, abs=0.01)
+    rng, found = np.random.default_rng(4), Response()
+    for _ in range(100):
+        found = found.updated(0.6 + 0.3 * rng.normal(), error=0.3)
+    assert found.value == pytest.approx(0.6, abs=0.15)
+    for measured in (-5.0, 5.0):
+        assert 0 < Response().updated(measured, error=1e-6).value <= 1

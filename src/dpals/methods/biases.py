@@ -31,7 +31,7 @@ class PrivateBiases(PrivateEstimator):
         "Standard deviation of item biases that is expected before looking, in units of that of ratings around their "
         "predictions, which is learned.",
         POSITIVE,
-        default=0.55,
+        default=0.45,
     )
 
     def _check(self, ratings: Population) -> None:

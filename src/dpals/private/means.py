@@ -43,7 +43,7 @@ def user_means(ratings: Ratings, otherwise: float) -> NDArray[np.float32]:
 
 
 def mean_contribution(ratings: Ratings, public: None = None) -> Contribution:  # noqa: ARG001
-    """Each user's mean less the middle of the rating range, and half the range, which counts the users.
+    """Each user's mean less the middle of the rating range, and half the range, which counts the users with ratings.
 
     The second number is as large as the first can be, so the norm is at most half the range times sqrt(2).
     """
@@ -52,7 +52,8 @@ def mean_contribution(ratings: Ratings, public: None = None) -> Contribution:  #
     middle = (low + high) / 2
     means = middle + user_offsets(ratings, np.full(ratings.n_items, middle), shrinkage=0.0)
     vectors = np.column_stack([means - middle, np.full(ratings.n_users, (high - low) / 2)])
-    return Contribution(Pattern.one_item(ratings.n_users), np.ones(ratings.n_users), vectors)
+    has_ratings = (np.diff(ratings.indptr) > 0).astype(np.float64)
+    return Contribution(Pattern.one_item(ratings.n_users), has_ratings, vectors)
 
 
 def clipped_entries(ratings: Ratings, mean: float, largest: float) -> FloatArray:

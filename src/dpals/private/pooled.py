@@ -80,6 +80,22 @@ def weight_contributions(ratings: Ratings, public: RatingWeights) -> tuple[Contr
     return user_weight_contribution(ratings, public), item_weight_contribution(ratings, public)
 
 
+class Groups(NamedTuple):
+    """The group of each item, and how many groups there are."""
+
+    weights: RatingWeights
+    of_items: NDArray[np.int32]
+    number: int
+
+
+def squared_weight_contribution(ratings: Ratings, public: Groups) -> Contribution:
+    """The sum of the user's squared weights for the items of each group. They add up to 1, so the norm is at most 1."""
+    users = weighted_users(ratings, public.weights)
+    members = np.eye(public.number)[public.of_items]
+    vectors = row_combinations(ratings.indptr, ratings.indices, users.weights**2, members)
+    return Contribution(Pattern.one_item(ratings.n_users), np.full(ratings.n_users, _JUST_BELOW), vectors)
+
+
 def activity_contribution(ratings: Ratings, n_bins: int) -> Contribution:
     """1 in the bin of the user's number of items, two bins for each doubling. Norm at most 1."""
     counts, n_users = np.diff(ratings.indptr), ratings.n_users
@@ -163,7 +179,9 @@ def step_contributions(ratings: Ratings, public: PooledStep) -> tuple[Contributi
         contributions.append(Contribution(Pattern.one_item(len(inverses)), shares, inverses))
     if public.unit is not None:
         assert isinstance(problem, LeastSquaresProblem)
-        fits = _fits(ratings, problem, norms_of_residuals**2, inverses, sampled)
+        # A user whose contribution is scaled down hides one of its dimensions.
+        hidden = np.where(scales < _JUST_BELOW, 1 / np.maximum(np.diff(ratings.indptr), 1), 0.0)
+        fits = _fits(ratings, problem, norms_of_residuals**2, inverses, sampled, parts * (1 - hidden))
         contributions.append(fit_contribution(fits, public.unit, public.penalty))
     return (*contributions, Contribution(users.pattern, coefficients, vectors))
 
@@ -174,11 +192,13 @@ def _fits(
     squares: Doubles,
     covariances: NDArray[np.float32],
     sampled: NDArray[np.bool_],
+    parts: Doubles,
 ) -> Fits:
     """How well the sampled users are fitted, given their squared residuals and the covariances of their vectors.
 
     Covariances are in units of the ridge. A fit to n ratings then has as many parameters as the rank less the trace of
-    the covariance; and a bias, close to n / (n + its ridge) more.
+    the covariance; and a bias, close to n / (n + its ridge) more. `parts` is by how much what users contribute would
+    follow their ratings if they were not fitted to them.
     """
     counts, bias_ridge = np.diff(ratings.indptr), float(problem.base[-1, -1])
     targets = problem.targets(ratings)
@@ -189,7 +209,9 @@ def _fits(
     rank, (rows, columns) = problem.rank, np.triu_indices(problem.rank)
     variances = np.ascontiguousarray(covariances[:, rows == columns]).ravel()
     traces = row_sums(rank * np.arange(len(covariances) + 1), variances)
-    return Fits(counts[sampled], squares[sampled], alone + rank - traces, squares_alone[sampled], alone)
+    parameters = alone + rank - traces
+    responses = parts[sampled] * (1 - parameters / np.maximum(counts[sampled], 1))
+    return Fits(counts[sampled], squares[sampled], parameters, squares_alone[sampled], alone, responses)
 
 
 def _within(bound: float, coefficients: Doubles, sizes: Doubles) -> Doubles:

@@ -68,28 +68,20 @@ def spread_contribution(ratings: Ratings, public: Centre) -> Contribution:
     return Contribution(Pattern.one_item(ratings.n_users), np.ones(ratings.n_users), np.column_stack(vectors))
 
 
-class UserShares(NamedTuple):
-    """The same for `centre_contribution`, with the ridge of users' biases, by which few ratings count less."""
-
-    centre: Centre
-    ridge: float
-
-
-def centre_contribution(ratings: Ratings, public: UserShares) -> Contribution:
-    """How far the user's ratings lie above what is expected, cut to one unit, and 1, with the weight n / (n + ridge).
-
-    Norm at most sqrt(2).
-    """
+def centre_contribution(ratings: Ratings, public: Centre) -> Contribution:
+    """How far the user's ratings lie above what is expected, cut to one unit, and 1. Norm at most sqrt(2)."""
     counts = np.diff(ratings.indptr)
-    deviations = user_offsets(ratings, public.centre.expected, shrinkage=0.0)
-    vectors = np.column_stack([np.clip(deviations / public.centre.unit, -1.0, 1.0), np.ones(len(counts))])
-    return Contribution(Pattern.one_item(ratings.n_users), counts / (counts + public.ridge), vectors)
+    deviations = user_offsets(ratings, public.expected, shrinkage=0.0)
+    vectors = np.column_stack([np.clip(deviations / public.unit, -1.0, 1.0), np.ones(len(counts))])
+    return Contribution(Pattern.one_item(ratings.n_users), (counts > 0).astype(np.float64), vectors)
 
 
 class Fits(NamedTuple):
     """Two fits to the same users' ratings, one with vectors and biases and one with biases alone.
 
-    For each user and fit, the sum of squared residuals and how many parameters the fit has in effect.
+    For each user and fit, the sum of squared residuals and how many parameters the fit has in effect. And the user's
+    response: how far what the user contributes to each item would follow a rise of the rating, added up over the items,
+    as a share of the largest weight of a user.
     """
 
     counts: NDArray[np.int64]
@@ -97,10 +89,11 @@ class Fits(NamedTuple):
     parameters: Doubles
     squares_alone: Doubles
     parameters_alone: Doubles
+    responses: Doubles
 
 
 def fit_contribution(fits: Fits, unit: float, penalty: float) -> Contribution:
-    """Three numbers, with norm at most sqrt(3): what vectors gain, the variance around the fit, degrees of freedom.
+    """Four numbers, with norm at most 2: gain of the vectors, variance around the fit, degrees of freedom, response.
 
     The gain, between -1 and 1, is that in the generalised cross-validation error, in squares of the unit. `penalty`
     multiplies the error of the fit with vectors, because the items' vectors were fitted to the same ratings.
@@ -112,6 +105,7 @@ def fit_contribution(fits: Fits, unit: float, penalty: float) -> Contribution:
         np.clip((alone - error) / unit**2, -1.0, 1.0) * fits.counts / (fits.counts + _FULL_HISTORY),
         np.minimum(fits.squares / at_least / (MOST_SPREAD * unit**2), 1.0),
         np.clip((fits.counts - fits.parameters) / at_least, 0.0, 1.0),
+        np.clip(fits.responses, 0.0, 1.0),
     ]
     return Contribution(Pattern.one_item(len(at_least)), np.ones(len(at_least)), np.column_stack(vectors))
 

@@ -8,28 +8,48 @@ from numpy.typing import NDArray
 Doubles = NDArray[np.float64]
 
 _SURE = 20.0  # standard deviations of the noise from which on a released weight counts as the true one
-_ROUNDS = 200
+_DIFFERENCE = 0.3  # of groups, relative, that is expected before looking
+_LEAST_SQUARES = 0.02  # squares per weight, as a share of what they are on average
+_ROUNDS = 15  # more would take noise for a few heavy items among many light ones
 _CELLS = 8  # released weights are rounded to this part of the noise
 _GRID = np.concatenate([[0.0], np.geomspace(0.02, _SURE + 5, 100)])
 
 
 class WeightEstimates(NamedTuple):
-    """Mean and root mean square of each true weight, given the released weights of all items."""
+    """Moments of each true weight, given the released weights of all items.
+
+    Where a true weight is uncertain, ratings are more likely to be of the item if it is large. `size_biased_mean` and
+    `size_biased_rms` allow for that: chances are in proportion to the weight.
+    """
 
     mean: Doubles
     root_mean_square: Doubles
+    size_biased_mean: Doubles
+    size_biased_rms: Doubles
+
+    @classmethod
+    def of(cls, mean: Doubles, square: Doubles, cube: Doubles) -> "WeightEstimates":
+        """From the first three moments."""
+        least = np.maximum(mean, 1e-300)
+        return cls(mean, np.sqrt(square), square / least, np.sqrt(cube / least))
 
     @property
     def known(self) -> NDArray[np.bool_]:
         """Whether the mean is at least twice the standard deviation."""
         return self.mean**2 > 4 * (self.root_mean_square**2 - self.mean**2)
 
+    @property
+    def reliability(self) -> Doubles:
+        """The best linear estimate from a sum has the rms as its weight, and the sum times this."""
+        result: Doubles = self.size_biased_mean / np.maximum(self.size_biased_rms, 1e-300)
+        return result
+
 
 def weight_estimates(released: Doubles, noise: float) -> WeightEstimates:
     """Where there are many items of little weight, most that look heavy owe it to noise, and are taken for light.
 
-    Weights come from a distribution that is taken to be the most likely one (Kiefer and Wolfowitz, 1956), found by
-    expectation maximisation on a grid.
+    Weights come from a distribution on a grid that starts as an exponential one of the same mean. A few rounds of
+    expectation maximisation bring it closer to the most likely one (Kiefer and Wolfowitz, 1956).
 
     Examples
     --------
@@ -40,20 +60,54 @@ def weight_estimates(released: Doubles, noise: float) -> WeightEstimates:
     [0.1, 100.0]
     """
     scaled = released / noise
-    mean, square = scaled.copy(), scaled**2 + 1
+    moments = np.array([scaled, scaled**2 + 1, scaled**3 + 3 * scaled])
     unsure = scaled < _SURE
     if unsure.any():
         cells, places = np.unique(np.round(scaled[unsure] * _CELLS), return_inverse=True)
         chances = _posterior(cells / _CELLS, np.bincount(places))
-        mean[unsure], square[unsure] = (chances @ _GRID)[places], (chances @ _GRID**2)[places]
-    return WeightEstimates(mean * noise, np.sqrt(square) * noise)
+        moments[:, unsure] = np.array([chances @ _GRID**power for power in (1, 2, 3)])[:, places]
+    return WeightEstimates.of(*(moment * noise**power for power, moment in enumerate(moments, 1)))
+
+
+def groups_of_equal_weight(weights: Doubles, number: int) -> NDArray[np.int32]:
+    """The group of each item, in the order of their weights, so that groups have about the same weight in all.
+
+    Examples
+    --------
+    >>> groups_of_equal_weight(np.array([1.0, 4.0, 1.0, 2.0]), 2).tolist()
+    [0, 1, 0, 0]
+    """
+    order = np.argsort(weights, kind="stable")
+    before = np.cumsum(weights[order]) - weights[order] / 2
+    groups = np.empty(len(weights), np.int32)
+    groups[order] = np.minimum(number * before / max(float(weights.sum()), 1e-300), number - 1).astype(np.int32)
+    return groups
+
+
+def squares_per_weight(
+    squares: Doubles, noise: float, weights: Doubles, groups: NDArray[np.int32], n_users: float
+) -> Doubles:
+    """For each item the sum of squared weights over the sum of weights, from released sums of squares per group.
+
+    Squares add up to the number of users. Where noise hides how they differ, all groups have the same share of them.
+    """
+    totals = np.bincount(groups, weights, len(squares))
+    everywhere = min(n_users / max(float(totals.sum()), 1e-300), 1.0)
+    expected = everywhere * totals
+    differences = (_DIFFERENCE * expected) ** 2
+    trust = np.divide(differences, differences + noise**2, out=np.zeros_like(expected), where=expected > 0)
+    found = (expected + trust * (squares - expected)) / np.maximum(totals, 1e-300)
+    result: Doubles = np.clip(found, _LEAST_SQUARES * everywhere, 1.0)[groups]
+    return result
 
 
 def _posterior(observed: Doubles, counts: NDArray[np.int64]) -> Doubles:
     """Probabilities of the weights on the grid, given observations of them with unit noise and how many there are."""
     distances = (observed[:, None] - _GRID) ** 2 / 2
     likelihood = np.exp(-np.minimum(distances - distances.min(axis=1, keepdims=True), 700.0))
-    shares = np.full(len(_GRID), 1 / len(_GRID))
+    mean = max(float(counts @ observed) / counts.sum(), counts.sum() ** -0.5)
+    shares = np.exp(-_GRID / mean) * np.gradient(_GRID)
+    shares /= shares.sum()
     for _ in range(_ROUNDS):
         chances = likelihood * shares
         chances /= chances.sum(axis=1, keepdims=True)

@@ -168,7 +168,8 @@ def test_bounds_are_those_of_the_proof():
             "covariance of all users": 0.3 * np.sqrt(rank),
             "distances from the mean": 1,
             "spread of the ratings": 2,
-            "fit of the users": np.sqrt(3),
+            "squared weights of groups of items": 1,
+            "fit of the users": 2,
             "distance from the model": np.sqrt(2),
             "global mean": h * np.sqrt(2),
             "number of items per user": 1,
@@ -176,6 +177,6 @@ def test_bounds_are_those_of_the_proof():
         found = bounds(method)
         residual = found.pop("right-hand sides") / (clip * length)  # the typical one of ratings is learned
         assert residual == pytest.approx(1) if data is pairs else 0.3 < residual < 3
-        assert len(found) == (12 if data is ratings else 8)
+        assert len(found) == (13 if data is ratings else 8)
         for purpose, bound in found.items():
             assert bound == pytest.approx(expected[purpose], rel=1e-3), purpose

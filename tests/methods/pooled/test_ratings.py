@@ -96,9 +96,9 @@ def test_factors_that_predict_worse_than_biases_are_dropped():
 def test_a_gain_within_its_noise_is_no_reason_to_drop_anything():
     comparison = Comparison()
     assert not comparison.speaks_against_factors
-    comparison.add(-3.0, noise=2.0)
+    comparison.add(-2.5, noise=2.0)
     assert not comparison.speaks_against_factors
-    comparison.add(-5.0, noise=2.0)
+    comparison.add(-4.0, noise=2.0)
     assert comparison.speaks_against_factors
-    comparison.fade(0.1)
+    comparison.add(20.0, noise=2.0)
     assert not comparison.speaks_against_factors

@@ -15,6 +15,7 @@ _LEAST_SIGNAL = 3600.0  # times the ratings of a user to the power 1.5, from whi
 
 FIRST_SHARE = 0.005  # of the budget, for the global mean of ratings, or how many items users have
 SCALE_SHARES = (0.0025, 0.01)  # of the budget, for the typical distance of ratings from the mean, and their spread
+SQUARES_SHARE = 0.0025  # of the budget, for squared weights of the items
 CENTRE_SHARE = 0.005  # of the budget, for the global mean again, at the end
 BIAS_SHARE = 0.04  # of what is left for the training, for a first round of biases of ratings
 FIT_SHARE = 0.01  # of each step, for how well users' ratings are fitted
@@ -68,7 +69,7 @@ class Shares:
 
     def before_training(self, *others: float) -> tuple[float, ...]:
         """Shares of the first release, of the three releases about the items' weights, of others, and of the rest."""
-        shares = (self.first, 0.46 * self.weights, 0.46 * self.weights, 0.08 * self.weights, *others)
+        shares = (self.first, 0.2 * self.weights, 0.72 * self.weights, 0.08 * self.weights, *others)
         return (*shares, 1 - sum(shares))
 
     def training(self, rest: int, rank: int, steps: int, signal: float = np.inf) -> Costs:
@@ -76,8 +77,7 @@ class Shares:
 
         Without factors there is no use for co-occurrence, and with a small signal little.
         """
-        use = 1 / (1 + _HALF_SIGNAL / max(signal, 1.0)) if rank else 0.0
-        rounds = _rising(use * self.cooccurrence, _ROUND_GROWTH, _ROUNDS)
+        rounds = _rising(use_of_factors(signal) * (rank > 0) * self.cooccurrence, _ROUND_GROWTH, _ROUNDS)
         training = _rising(1 - rounds.sum() - self.biases, GROWTH, steps)
         whole = rest * (1 - 1e-9)  # so that rounding cannot add up to more than the rest
 
@@ -135,6 +135,17 @@ def signal_of_ratings(weights: Doubles, noise: float, budget: Budget, history: f
     """
     signal = _signal(weights, noise, budget)
     return signal * history / (history + _SHORT_HISTORY) if signal * history**1.5 > _LEAST_SIGNAL else 0.0
+
+
+def use_of_factors(signal: float) -> float:
+    """How much there is to learn about tastes with such a signal, up to 1; a little for a rank that was given.
+
+    Examples
+    --------
+    >>> [round(use_of_factors(signal), 2) for signal in (0.0, 20.0, 1000.0)]
+    [0.05, 0.5, 0.98]
+    """
+    return 1 / (1 + _HALF_SIGNAL / max(signal, 1.0))
 
 
 def rank_for_ratings(signal: float) -> int:

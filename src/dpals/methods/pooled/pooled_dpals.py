@@ -14,6 +14,7 @@ from dpals.methods.pooled.budget import (
     FIRST_SHARE,
     FIT_SHARE,
     SCALE_SHARES,
+    SQUARES_SHARE,
     Settings,
     Shares,
 )
@@ -23,8 +24,10 @@ from dpals.methods.pooled.releases import ItemStatistics
 from dpals.model.factor_model import FactorModel
 from dpals.release.mechanism import Mechanism
 
-_STEPS = {"ratings": 10, "implicit feedback": 4}
-_CLIP = {"ratings": 0.6, "implicit feedback": 0.5}
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "ratings": {"steps": 10, "clip": 0.6, "cooccurrence_share": 0.4},
+    "implicit feedback": {"steps": 4, "clip": 0.5, "cooccurrence_share": 0.25},
+}
 
 
 class PooledDPALS(PrivateEstimator):
@@ -80,17 +83,21 @@ class PooledDPALS(PrivateEstimator):
         default=0.4,
     )
     bias_scale: float = parameter(
-        "For ratings: standard deviation, before looking, of item biases.", POSITIVE, default=0.55
+        "For ratings: standard deviation, before looking, of item biases.", POSITIVE, default=0.45
     )
     weight_share: float = parameter("Share of the budget for the items' popularity and weights.", SHARE, default=0.1)
-    cooccurrence_share: float = parameter(
-        "Share of the rest for who rates what with whom. The steps get what is left.", SHARE, default=0.25
+    cooccurrence_share: float | None = parameter(
+        "Share of the rest for who rates what with whom: by default 0.4 for ratings and 0.25 for implicit feedback. "
+        "The steps get what is left.",
+        Within(high=1, optional=True),
+        default=None,
     )
     gram_share: float = parameter("Share of each step for what all items share.", SHARE, default=0.03)
     seed: int = parameter("Chooses where factors start. It is public.", WHOLE, default=0)
     rank_: int = attribute()
     steps_: int = attribute()
     clip_: float = attribute()
+    cooccurrence_share_: float = attribute()
     report_: str = attribute(
         "What could be learned at this budget, in words. It comes from released numbers and is public."
     )
@@ -98,7 +105,7 @@ class PooledDPALS(PrivateEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments; after `fit` with what was chosen in place of None."""
         parameters = super().get_params(deep)
-        for name in ("rank", "steps", "clip"):
+        for name in ("rank", *_DEFAULTS["ratings"]):
             if parameters[name] is None:
                 parameters[name] = getattr(self, f"{name}_", None)
         return parameters
@@ -106,15 +113,16 @@ class PooledDPALS(PrivateEstimator):
     def _check(self, ratings: Population) -> None:
         if self.rank is not None and self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
-        others = FIRST_SHARE + sum(SCALE_SHARES) + CENTRE_SHARE, BIAS_SHARE, FIT_SHARE
-        shares = self.weight_share, self.cooccurrence_share, self.gram_share
+        others = FIRST_SHARE + sum(SCALE_SHARES) + SQUARES_SHARE + CENTRE_SHARE, BIAS_SHARE, FIT_SHARE
+        shares = self.weight_share, self.cooccurrence_share or 0.0, self.gram_share
         if any(share + other >= 1 for share, other in zip(shares, others, strict=True)):
             raise ValueError("weight_share, cooccurrence_share and gram_share must each leave something of the budget")
 
     def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         kind = "implicit feedback" if ratings.is_implicit else "ratings"
-        self.steps_ = _STEPS[kind] if self.steps is None else self.steps
-        self.clip_ = _CLIP[kind] if self.clip is None else self.clip
+        for name, default in _DEFAULTS[kind].items():
+            given = getattr(self, name)
+            setattr(self, f"{name}_", default if given is None else given)
         settings = Settings(self.rank, self.steps_, self.weight_exponent, self.clip_, self._shares(kind), self.seed)
         if ratings.is_implicit:
             model, items = fit_implicit(ratings, settings, mechanism, self._after_step)
@@ -132,7 +140,7 @@ class PooledDPALS(PrivateEstimator):
         return Shares(
             first=FIRST_SHARE,
             weights=self.weight_share,
-            cooccurrence=self.cooccurrence_share,
+            cooccurrence=self.cooccurrence_share_,
             biases=BIAS_SHARE if kind == "ratings" else 0.0,  # offsets of implicit feedback come from popularity
             gram=self.gram_share,
             fit=FIT_SHARE if kind == "ratings" else 0.0,

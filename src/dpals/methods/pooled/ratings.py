@@ -12,11 +12,13 @@ from dpals.methods.base.options import AfterStep
 from dpals.methods.pooled.budget import (
     CENTRE_SHARE,
     SCALE_SHARES,
+    SQUARES_SHARE,
     Costs,
     Settings,
     StepCosts,
     rank_for_ratings,
     signal_of_ratings,
+    use_of_factors,
 )
 from dpals.methods.pooled.releases import (
     LARGEST_SUM,
@@ -31,12 +33,12 @@ from dpals.methods.pooled.releases import (
 )
 from dpals.methods.shared.means import half_range, release_mean_and_number
 from dpals.model.factor_model import FactorModel
+from dpals.private.pooled import Groups, covariance_share, squared_weight_contribution
 from dpals.private.scales import (
     MOST_DEVIATION,
     MOST_SPREAD,
     Centre,
     Distances,
-    UserShares,
     centre_contribution,
     distance_contribution,
     spread_contribution,
@@ -44,8 +46,9 @@ from dpals.private.scales import (
 from dpals.private.user_vectors import LeastSquaresProblem
 from dpals.public.biases import shrunken_ratio
 from dpals.public.evidence import Evidence, Sampling
+from dpals.public.item_weights import groups_of_equal_weight, squares_per_weight
 from dpals.public.pooled import add_moments, bias_estimates
-from dpals.public.scales import Scales, Spread, typical_distance
+from dpals.public.scales import Response, Scales, Spread, typical_distance
 from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
 
@@ -62,6 +65,8 @@ _START = 0.1  # root mean square of the first factors, in units of the noise
 _CONSTANT = 1.6  # the coordinate beside a user's vector that learns biases
 _PRIOR_WEIGHT = 1000.0  # what is expected of tastes counts as this many items
 _FURTHEST = 3.0  # of a user's mean from the centre, in standard deviations
+_OFF_CENTRE = 0.1  # how far the mean is expected to be off before recentring, in units of the same
+_GROUPS = 12  # of items, for squared weights
 _BINS = 24  # for distances from the mean
 _MORE_WEIGHT = 0.15  # share of the rest that goes to item weights if there is nothing but biases to learn
 
@@ -92,10 +97,9 @@ def fit_ratings(
         if number <= SETTLING * settings.steps:
             learner.fade(FADING)
         learner.step(cost, f"step {number}", features)
-        settled = number >= SETTLING * settings.steps
-        if settings.rank is None and settled and learner.comparison.speaks_against_factors:
-            learner.start_factors(features[:, :0])
         if number == settings.steps:
+            if settings.rank is None and learner.comparison.speaks_against_factors:
+                learner.start_factors(features[:, :0])
             learner.recentre(centre_cost)
         after_step(number, settings.steps, learner.model)
     return learner.model(), start.training.items
@@ -103,30 +107,27 @@ def fit_ratings(
 
 @dataclass
 class Comparison:
-    """What users' own ratings say about the factors: how much they gain over biases alone, over several steps."""
+    """What users' own ratings say about the factors: how much they gain over biases alone, in the last few steps."""
 
     gain: float = 0.0
     precision: float = 0.0
 
     def add(self, gain: float, noise: float) -> None:
-        self.gain += gain / noise**2
-        self.precision += 1 / noise**2
-
-    def fade(self, keep: float) -> None:
-        self.gain *= keep
-        self.precision *= keep
+        """Add what a step says; the factors of earlier steps were worse, so that they count for less."""
+        self.gain = FADING * self.gain + gain / noise**2
+        self.precision = FADING * self.precision + 1 / noise**2
 
     @property
     def speaks_against_factors(self) -> bool:
-        """Whether the mean gain is negative, by twice its standard deviation or more."""
-        return self.gain < -2 * math.sqrt(self.precision)
+        """Whether the mean gain is negative, by 1.5 standard deviations or more."""
+        return self.gain < -1.5 * math.sqrt(self.precision)
 
 
 class Start(NamedTuple):
     """What is known before training: about items, users and how many ratings they have, the mean and the scales."""
 
     training: Training
-    n_users: float
+    squares_per_weight: Doubles
     history: float
     mean: float
     scales: Scales
@@ -138,14 +139,11 @@ class Learner:
     def __init__(self, start: Start, expected: Expected, clip: float) -> None:
         self.training, self.mean, self.scales, self.history = start.training, start.mean, start.scales, start.history
         self.expected, self.clip = expected, clip
-        items = self.training.items
-        self.weights = items.estimates.root_mean_square
-        # Weights are uncertain: the best linear estimate has the mean square where moments are multiplied by the mean.
-        self.reliability = items.estimates.mean / np.maximum(self.weights, 1e-300)
-        # Each user's squared weights add up to 1, and a rating weighs in proportion to what is public about its item.
-        total = float(self.weights @ items.rating_weights)
-        self.rating_weights = items.rating_weights * (start.n_users / total if total > 0 else 1.0)
-        self.n_ratings = max(float(np.sum(self.weights / self.rating_weights)), 1.0)
+        self.estimates = self.training.items.estimates
+        self.weights = self.estimates.size_biased_rms
+        self.squares_per_weight = start.squares_per_weight
+        self.n_ratings = max(float(np.sum(self.estimates.mean / self.squares_per_weight)), 1.0)
+        self.response = Response()
         self.bias_variance = (expected.bias * self.scales.noise) ** 2
         self.biases, self.n_bias_parameters = np.zeros(len(self.weights)), 0.0
         self.about_biases = Evidence.none(self.weights, 1)
@@ -162,7 +160,6 @@ class Learner:
     def fade(self, keep: float) -> None:
         """Count for less what is known about the factors."""
         self.about_factors.fade(keep)
-        self.comparison.fade(keep)
 
     @property
     def user_ridge(self) -> float:
@@ -204,21 +201,25 @@ class Learner:
     def _sampling(self) -> Doubles:
         """Variance of an item's mean residual for lack of ratings, by users whose own biases are uncertain."""
         variance = self.scales.noise_variance + self.scales.uncertainty_after(self.history)
-        result: Doubles = variance * self.rating_weights / np.maximum(self.weights, 1e-9)
+        result: Doubles = variance * self.squares_per_weight / np.maximum(self.weights, 1e-9)
         return result
 
     def _update_biases(self, sums: StepSums) -> None:
         """Item biases after a step, from the sums of residuals times the constant."""
-        response = sums.pooled.scale * _CONSTANT
-        observed = self.reliability * sums.moments[:, -1] + self.weights * response * self.biases
+        fit, pooled, total = sums.fit, sums.pooled, self.training.items.total_user_weight
+        assert fit is not None
+        everybody = pooled.scale * total * covariance_share(self.factors.shape[1])
+        self.response = self.response.updated(fit.response / everybody, fit.noise / everybody)
+        response = self.response.value * pooled.scale * _CONSTANT
+        observed = sums.moments[:, -1] + self.estimates.size_biased_mean * response * self.biases
         self.about_biases.add(observed[:, None], np.array([[response]]), sums.noise)
         self.biases, self.n_bias_parameters = bias_estimates(
-            self.about_biases, self.training.items.popularity, self.bias_variance, self._sampling
+            self.about_biases, self.estimates, self.bias_variance, self._sampling
         )
 
     def _update_factors(self, sums: StepSums, features: Doubles) -> None:
         """Item factors and their prior after a step, in a basis in which users' vectors have unit variance."""
-        pooled, moments = sums.pooled, self.reliability[:, None] * sums.moments[:, :-1]
+        pooled, moments = sums.pooled, self.estimates.reliability[:, None] * sums.moments[:, :-1]
         add_moments(self.about_factors, moments, self.factors, pooled, sums.noise, DAMPING)
         response = pooled.vectors + DAMPING * pooled.covariance
         sampling = Sampling(self._sampling, np.linalg.inv(response / pooled.scale).astype(np.float64))
@@ -230,17 +231,18 @@ class Learner:
     def recentre(self, cost: int) -> None:
         """Bring the mean to where predictions are right on average: clipped residuals find medians of the items."""
         furthest = _FURTHEST * float(np.sqrt(self.scales.noise_variance + self.scales.user_variance))
-        public = UserShares(Centre(self.mean + self.biases, furthest), self.scales.user_bias_ridge)
+        public = Centre(self.mean + self.biases, furthest)
         query = Query("distance from the model", 1, np.sqrt(2), "vector", 2)
         total, users = self.training.release(centre_contribution, public, query, cost)[0]
         noise = self.training.mechanism.releases[-1].sigma
-        self.mean += furthest * float(shrunken_ratio(np.array([total]), np.array([users]), noise, 1.0)[0])
+        self.mean += furthest * float(shrunken_ratio(np.array([total]), np.array([users]), noise, _OFF_CENTRE)[0])
 
 
 def _before_training(ratings: Population, settings: Settings, mechanism: Mechanism) -> tuple[Start, int, Costs, int]:
     """What is known before training, the rank, and what the releases of the run and the last one may cost."""
-    shares = settings.shares.before_training(*SCALE_SHARES, CENTRE_SHARE)
-    mean_cost, *weight_costs, distance_cost, spread_cost, centre_cost, rest = mechanism.budget.split(*shares)
+    shares = settings.shares.before_training(*SCALE_SHARES, SQUARES_SHARE, CENTRE_SHARE)
+    costs_before = mechanism.budget.split(*shares)
+    mean_cost, *weight_costs, distance_cost, spread_cost, squares_cost, centre_cost, rest = costs_before
     mean, n_users = release_mean_and_number(mechanism, ratings, mean_cost)
     training = release_item_statistics(ratings, settings.weight_exponent, mechanism, weight_costs)
     scales = _release_scales(training, mean, distance_cost, spread_cost)
@@ -248,11 +250,24 @@ def _before_training(ratings: Population, settings: Settings, mechanism: Mechani
     history = (LARGEST_SUM * items.total_user_weight / n_users) ** 2
     signal = signal_of_ratings(items.weights, items.weight_noise, mechanism.budget, history)
     rank = min(rank_for_ratings(signal), ratings.n_items) if settings.rank is None else settings.rank
-    if rank == 0:
-        more = int(_MORE_WEIGHT * rest)
-        training, rest = release_weights(training, more), rest - more
+    more = int(_MORE_WEIGHT * (1 - use_of_factors(signal) * (rank > 0)) * rest)
+    training, rest = release_weights(training, more), rest - more
     costs = settings.shares.training(rest, rank, settings.steps, signal)
-    return Start(training, n_users, history, mean, scales), rank, costs, centre_cost
+    return (
+        Start(training, _release_squares(training, n_users, squares_cost), history, mean, scales),
+        rank,
+        costs,
+        centre_cost,
+    )
+
+
+def _release_squares(training: Training, n_users: float, cost: int) -> Doubles:
+    """For each item the sum of squared weights over that of weights: 1 if its users have no others, less otherwise."""
+    weights = training.items.estimates.mean
+    groups = groups_of_equal_weight(weights, _GROUPS)
+    query = Query("squared weights of groups of items", 1, 1.0, "vector", _GROUPS)
+    squares = training.release(squared_weight_contribution, Groups(training.weights, groups, _GROUPS), query, cost)[0]
+    return squares_per_weight(squares, training.mechanism.releases[-1].sigma, weights, groups, n_users)
 
 
 def _release_scales(training: Training, mean: float, distance_cost: int, spread_cost: int) -> Scales:
@@ -266,5 +281,6 @@ def _release_scales(training: Training, mean: float, distance_cost: int, spread_
     query = Query("spread of the ratings", 1, 2.0, "vector", 4)
     squares, freedom, deviations, number = training.release(spread_contribution, public, query, spread_cost)[0]
     scale = MOST_SPREAD * unit**2, MOST_DEVIATION * unit**2
-    spread = Spread(scale[0] * squares, freedom, scale[1] * deviations, number, releases[-1].sigma)
+    noise = releases[-1].sigma
+    spread = Spread(scale[0] * squares, freedom, scale[1] * deviations, number, noise, scale[1] * noise)
     return Scales.of(spread, unit)

@@ -66,8 +66,7 @@ class ItemStatistics:
     def estimates(self) -> WeightEstimates:
         """What the released weights say about the true ones; all 0 where they may be noise alone."""
         if not self.can_learn:
-            nothing = np.zeros(len(self.weights))
-            return WeightEstimates(nothing, nothing)
+            return WeightEstimates.of(*np.zeros((3, len(self.weights))))
         return weight_estimates(self.weights, self.weight_noise)
 
 
@@ -192,7 +191,7 @@ def release_step(
         query = Query(f"covariance of all users, {name}", 1, bounds.covariance, "vector", size)
         queries.append((query, cost.covariance))
     if unit is not None:
-        queries.append((Query(f"fit of the users, {name}", 1, np.sqrt(3), "vector", 3), cost.fit))
+        queries.append((Query(f"fit of the users, {name}", 1, 2.0, "vector", 4), cost.fit))
     query = Query(
         f"right-hand sides, {name}", users.n_items, bounds.moments, "vector", rank + 1, coefficient_norm=scale.residual
     )
@@ -206,8 +205,8 @@ def release_step(
         covariance = tables[1][0] / covariance_share(rank)
         gram_noise = np.hypot(gram_noise, noise[1] / covariance_share(rank))
     if unit is not None:
-        (gain, squares, freedom), square = tables[-2][0], MOST_SPREAD * unit**2
-        fit = Fit(gain, square * squares, freedom, noise[-2], square * noise[-2])
+        (gain, squares, freedom, response), square = tables[-2][0], MOST_SPREAD * unit**2
+        fit = Fit(gain, square * squares, freedom, response, noise[-2], square * noise[-2])
     total = training.items.total_user_weight
     pooled = PooledGram.of(tables[0][0], covariance, gram_noise, total, scale.constant)
     return StepSums(tables[-1], noise[-1], pooled, fit)
