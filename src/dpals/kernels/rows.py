@@ -212,6 +212,8 @@ def row_combinations(
 @numba.njit(cache=True, nogil=True)
 def _row_combinations(indptr, indices, weights, features, start, stop, result):  # type: ignore[no-untyped-def]
     for i in range(start, stop):
+        row = result[i]
         for e in range(indptr[i], indptr[i + 1]):
-            for k in range(result.shape[1]):
-                result[i, k] += weights[e] * features[indices[e], k]
+            weight, feature = weights[e], features[indices[e]]
+            for k in range(len(row)):
+                row[k] += weight * feature[k]

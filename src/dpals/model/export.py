@@ -34,7 +34,7 @@ def export_model(model: "FactorModel", format: str, path: str | os.PathLike[str]
 
 
 def items_frame(model: "FactorModel") -> pl.DataFrame:
-    """One row per item: item, bias, factor_0, factor_1, ..., trained.
+    """One row per item: item, bias, factor_0, factor_1, ..., trained; and history_0, ... of a model that has them.
 
     Examples
     --------
@@ -42,7 +42,12 @@ def items_frame(model: "FactorModel") -> pl.DataFrame:
     >>> items_frame(FactorModel(["tea", "rum"], [[1.0], [-1.0]], [0.5, 0.25], 3.0, 1.0)).rows()
     [('tea', 0.5, 1.0, True), ('rum', 0.25, -1.0, True)]
     """
-    factors = {f"factor_{number}": column for number, column in enumerate(model.item_factors.T)}
-    return pl.DataFrame(
-        {"item": to_series(model.items), "bias": model.item_biases, **factors, "trained": model.is_trained}
-    )
+    columns = {"item": to_series(model.items), "bias": model.item_biases, **_numbered("factor", model.item_factors)}
+    columns["trained"] = model.is_trained
+    if model.history_factors is not None:
+        columns |= _numbered("history", model.history_factors)
+    return pl.DataFrame(columns)
+
+
+def _numbered(name: str, matrix: NDArray[np.float32]) -> dict[str, Any]:
+    return {f"{name}_{number}": column for number, column in enumerate(matrix.T)}

@@ -70,6 +70,10 @@ class FactorModel:
     settings
         ``method``, the name of the method that trained the model, and its arguments, as JSON has them. They are
         public. None for models of older versions and for methods from outside this library.
+    history_factors
+        One row per item, as long as a user's vector with the bias. The vector that is expected of a user before the
+        ratings are looked at is the sum of those of the user's n items, over n + 20: which items people rate tells
+        something of their tastes. None for 0.
 
     Examples
     --------
@@ -100,6 +104,7 @@ class FactorModel:
     rating_range: tuple[float, float] | None = None
     privacy: Statement | None = None
     settings: dict[str, Any] | None = None
+    history_factors: Floats | None = None
 
     def __post_init__(self) -> None:
         n_items, everything = len(self.items), np.ones(len(self.items), bool)
@@ -112,9 +117,11 @@ class FactorModel:
             # Python's own numbers go to JSON and back without a change.
             **{name: None if getattr(self, name) is None else float(getattr(self, name)) for name in NUMBERS},
         }
+        if self.history_factors is not None:
+            clean["history_factors"] = np.ascontiguousarray(self.history_factors, np.float32)
         for name, value in clean.items():
             if isinstance(value, np.ndarray):
-                if value.shape[:1] != (n_items,) or value.ndim != (2 if name == "item_factors" else 1):
+                if value.shape[:1] != (n_items,) or value.ndim != (2 if name.endswith("factors") else 1):
                     raise InputError(f"{name} must have one row for each of {n_items:,} items, not {value.shape}")
                 value.setflags(write=False)
             if name != "items" and value is not None and not np.isfinite(value).all():
@@ -124,6 +131,11 @@ class FactorModel:
             raise InputError("log odds are for implicit feedback: a model with them has no rating range")
         if self.frank_wolfe_steps is not None and len(self.frank_wolfe_steps.gains) != self.rank:
             raise InputError(f"there must be one step of Frank-Wolfe for each of {self.rank} factors")
+        if self.history_factors is not None:
+            if self.log_odds or self.frank_wolfe_steps is not None:
+                raise InputError("history_factors are for models whose users' vectors come from a ridge regression")
+            if self.history_factors.shape[1] != self.rank + (self.user_bias_ridge is not None):
+                raise InputError("history_factors must have a column for each factor, and one for the user's bias")
         if min(self.user_ridge, self.user_bias_ridge or 0, self.unseen_weight) < 0:
             raise InputError("user_ridge, user_bias_ridge and unseen_weight must be at least 0")
 
@@ -167,6 +179,7 @@ class FactorModel:
             self.user_ridge,
             bias_ridge=self.user_bias_ridge,
             exponent=self.user_exponent,
+            history=self.history_factors,
             unseen_weight=self.unseen_weight,
         )
 
@@ -336,7 +349,8 @@ class FactorModel:
         Parameters
         ----------
         format
-            "parquet" writes a file with one row per item: item, bias, factor_0, factor_1, ..., trained. "arrays"
+            "parquet" writes a file with one row per item: item, bias, factor_0, factor_1, ..., trained, and for models
+            with history factors history_0, ... "arrays"
             returns ids and vectors (float32, C-contiguous) for an index that searches for the largest inner product,
             such as those of faiss and hnswlib; `search_vectors` makes the vectors to search for.
         path

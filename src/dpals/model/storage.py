@@ -19,8 +19,9 @@ from dpals.system.files import draft, remove_drafts, write_whole
 if TYPE_CHECKING:
     from dpals.model.factor_model import FactorModel
 
-FORMAT = 1
+FORMAT = 2  # folders of format 1 have no history factors
 ARRAYS = ("item_factors", "item_biases", "is_trained")
+OPTIONAL_ARRAYS = ("history_factors",)
 NUMBERS = ("global_mean", "user_ridge", "user_exponent", "user_bias_ridge", "unseen_weight")
 FACTS = (*NUMBERS, "rating_range", "log_odds")
 _DESCRIPTION, _PAGE = "model.json", "statement.html"
@@ -36,7 +37,8 @@ def write_model(folder: Path, model: "FactorModel") -> None:
     """
     from safetensors.numpy import save
 
-    stored = save({name: getattr(model, name) for name in ARRAYS})
+    arrays = {name: getattr(model, name) for name in (*ARRAYS, *OPTIONAL_ARRAYS)}
+    stored = save({name: array for name, array in arrays.items() if array is not None})
     digest = hashlib.sha256(stored).hexdigest()
     described = _described(model, digest)
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,6 +67,7 @@ def read_model(folder: Path) -> dict[str, Any]:
         settings = facts.get("settings")  # earlier versions of dpals did not write them
         return {
             **{name: arrays[name] for name in ARRAYS},
+            **{name: arrays.get(name) for name in OPTIONAL_ARRAYS},
             **{name: facts[name] for name in ("items", *FACTS)},
             "frank_wolfe_steps": None if steps is None else FrankWolfeSteps.from_dict(steps),
             "privacy": None if privacy is None else Statement.from_json(json.dumps(privacy)),
@@ -142,11 +145,13 @@ def _read_description(folder: Path) -> dict[str, Any]:
     written = facts.get("format") if isinstance(facts, dict) else None
     if isinstance(written, int) and written > FORMAT:
         raise InputError(
-            f"{folder} was written by a newer version of dpals (format {written}; this one reads format {FORMAT}): "
-            "update dpals"
+            f"{folder} was written by a newer version of dpals (format {written}; this one reads formats up to "
+            f"{FORMAT}): update dpals"
         )
-    if written != FORMAT:
-        raise InputError(f"{file} was not written by dpals: its format is unknown (this version reads format {FORMAT})")
+    if written not in range(1, FORMAT + 1):
+        raise InputError(
+            f"{file} was not written by dpals: its format is unknown (this version reads formats up to {FORMAT})"
+        )
     if facts.get("checksum") != _checksum(facts):
         raise InputError(f"{file} is damaged, or was edited: its checksum is wrong. Save the model again")
     if not re.fullmatch("[0-9a-f]{64}", str(facts.get("sha256"))):

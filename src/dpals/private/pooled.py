@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from dpals.data.population import remembered
 from dpals.data.ratings import Ratings
 from dpals.kernels.rows import entry_norms, row_combinations, row_norms, row_sums, scale_rows
+from dpals.private.histories import HistoryFit, history_fit_contribution
 from dpals.private.means import pattern_of
 from dpals.private.sampling import share_of_users, unit_weights
-from dpals.private.scales import Fits, fit_contribution
+from dpals.private.scales import Fits, FitUnits, fit_contribution
 from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
 from dpals.release.contribution import Contribution, Pattern
 
@@ -136,15 +137,16 @@ def _feature_sums(ratings: Ratings, users: WeightedUsers, features: Doubles) -> 
 class PooledStep(NamedTuple):
     """What users must know in one step. `constant` is the coordinate beside a user's vector.
 
-    With a unit, users also say how well they are fitted: see `fit_contribution`.
+    With `fit`, users also say how well they are fitted (see `fit_contribution`), and with `history`, how their vectors
+    depend on their histories (see `history_fit_contribution`).
     """
 
     weights: RatingWeights
     problem: LeastSquaresProblem | LogisticProblem
     constant: float
     bounds: Bounds
-    unit: float | None = None
-    penalty: float = 1.0
+    fit: FitUnits | None = None
+    history: HistoryFit | None = None
 
 
 def step_contributions(ratings: Ratings, public: PooledStep) -> tuple[Contribution, ...]:
@@ -162,7 +164,7 @@ def step_contributions(ratings: Ratings, public: PooledStep) -> tuple[Contributi
     inverses = np.zeros((int(sampled.sum()), rank * (rank + 1) // 2), np.float32)
     solved = problem.solve(ratings, inverses=inverses if rank else None, inverted=sampled)
     coefficients = problem.residuals(ratings, solved)
-    norms_of_residuals = entry_norms(ratings.indptr, coefficients) if public.unit is not None else np.zeros(0)
+    norms_of_residuals = entry_norms(ratings.indptr, coefficients) if public.fit is not None else np.zeros(0)
     coefficients *= users.weights
     vectors = np.column_stack([solved[:, :rank], np.full(n_users, public.constant)]).astype(np.float64)
 
@@ -177,12 +179,15 @@ def step_contributions(ratings: Ratings, public: PooledStep) -> tuple[Contributi
     if rank:
         shares = _within(bounds.covariance, parts[sampled], row_norms(inverses))
         contributions.append(Contribution(Pattern.one_item(len(inverses)), shares, inverses))
-    if public.unit is not None:
+    if public.fit is not None:
         assert isinstance(problem, LeastSquaresProblem)
         # A user whose contribution is scaled down hides one of its dimensions.
         hidden = np.where(scales < _JUST_BELOW, 1 / np.maximum(np.diff(ratings.indptr), 1), 0.0)
         fits = _fits(ratings, problem, norms_of_residuals**2, inverses, sampled, parts * (1 - hidden))
-        contributions.append(fit_contribution(fits, public.unit, public.penalty))
+        contributions.append(fit_contribution(fits, public.fit))
+    if public.history is not None:
+        assert isinstance(problem, LeastSquaresProblem)
+        contributions.append(history_fit_contribution(ratings, problem, solved, public.history))
     return (*contributions, Contribution(users.pattern, coefficients, vectors))
 
 

@@ -92,12 +92,22 @@ class Fits(NamedTuple):
     responses: Doubles
 
 
-def fit_contribution(fits: Fits, unit: float, penalty: float) -> Contribution:
+class FitUnits(NamedTuple):
+    """The unit of ratings, and what multiplies the error of a fit with vectors.
+
+    This penalty is there because the items' vectors were fitted to the same ratings.
+    """
+
+    unit: float
+    penalty: float
+
+
+def fit_contribution(fits: Fits, public: FitUnits) -> Contribution:
     """Four numbers, with norm at most 2: gain of the vectors, variance around the fit, degrees of freedom, response.
 
-    The gain, between -1 and 1, is that in the generalised cross-validation error, in squares of the unit. `penalty`
-    multiplies the error of the fit with vectors, because the items' vectors were fitted to the same ratings.
+    The gain, between -1 and 1, is that in the generalised cross-validation error, in squares of the unit.
     """
+    unit, penalty = public
     at_least = np.maximum(fits.counts, 2)
     error = _cross_validation(fits.counts, fits.squares, fits.parameters) * penalty
     alone = _cross_validation(fits.counts, fits.squares_alone, fits.parameters_alone)

@@ -5,25 +5,39 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpals.data.population import remembered
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.elementary import logistic, powers
 from dpals.kernels.least_squares import solve_rows
 from dpals.kernels.logistic import solve_logistic
 from dpals.kernels.quadrature import NODE_SHARES, NODES
-from dpals.kernels.rows import entry_products, gram_matrix, row_norms
+from dpals.kernels.rows import entry_products, gram_matrix, row_combinations, row_norms
 
 Floats = NDArray[np.float32]
 
 _CONSIDERED = 0.95  # share of the expected pairs of user and item that the considered items make up
+SHORT_HISTORY = 20.0
+"""Items of a user that say half of what a long history says about the user."""
 _ACTIVITY_RIDGE = 1e-3  # a user's number of items is known, so the ridge is for numerical safety only
+
+
+def histories_of(ratings: Ratings, features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the user's n items say about the user, whatever the ratings: the sum of their features over n + 20.
+
+    A mean of few features says little, and is drawn toward 0.
+    """
+    sums = row_combinations(ratings.indptr, ratings.indices, np.ones(ratings.n_ratings), features)
+    result: NDArray[np.float64] = sums / (np.diff(ratings.indptr) + SHORT_HISTORY)[:, None]
+    return result
 
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresProblem:
     """The least-squares problem that gives a user's vector, except for the user's ratings.
 
-    For user i with n_i ratings: minimise sum_j (M_ij - offset_j - x . f_j)^2 + x . base x + ridge * n_i^exponent |x|^2.
+    For user i with n_i ratings: minimise sum_j (M_ij - offset_j - x . f_j)^2 + d . base d + ridge * n_i^exponent |d|^2,
+    where d is x less what is expected from the user's history, by default 0.
     Everything here is public: nothing is computed from more than one user without the mechanism.
 
     Parameters
@@ -38,6 +52,8 @@ class LeastSquaresProblem:
         Symmetric matrix added for every user: lambda_0 times the sum of f_j f_j^T, ridges of biases.
     rank
         Number of leading coordinates, those of the factors, that `ridge` applies to.
+    history
+        y_j, one row per item, whose `histories_of` are the vectors expected of the users. None for 0.
     """
 
     features: Floats
@@ -46,6 +62,7 @@ class LeastSquaresProblem:
     exponent: float
     base: Floats
     rank: int
+    history: NDArray[np.float64] | None = None
 
     @classmethod
     def of(
@@ -55,6 +72,7 @@ class LeastSquaresProblem:
         mean: float,
         ridge: float,
         *,
+        history: ArrayLike | None = None,
         bias_ridge: float | None = None,
         exponent: float = 0.0,
         unseen_weight: float = 0.0,
@@ -72,7 +90,8 @@ class LeastSquaresProblem:
         if bias_ridge is not None:
             base[-1, -1] = bias_ridge
         offsets = (float(mean) + biases).astype(np.float32)
-        return cls(np.ascontiguousarray(features), offsets, ridge, exponent, base, rank)
+        known = None if history is None else _single(history).astype(np.float64)
+        return cls(np.ascontiguousarray(features), offsets, ridge, exponent, base, rank, known)
 
     def targets(self, ratings: Ratings) -> Floats:
         """What is fitted, rating by rating: the rating, or 1 for implicit feedback, less the item's offset."""
@@ -89,10 +108,12 @@ class LeastSquaresProblem:
         """One vector per user; zero for users without ratings. Inverses are as in `solve_rows`."""
         counts = np.diff(ratings.indptr)
         ridges = (self.ridge * powers(np.maximum(counts, 1), self.exponent)).astype(np.float32)
-        return solve_rows(
+        expected = expected_vectors(ratings, self)
+        targets = self.targets(ratings) if expected is None else self.residuals(ratings, expected)
+        solved = solve_rows(
             ratings.indptr,
             ratings.indices,
-            self.targets(ratings),
+            targets,
             self.features,
             ridges,
             self.base,
@@ -101,11 +122,18 @@ class LeastSquaresProblem:
             inverted=inverted,
             threads=threads,
         )
+        return solved if expected is None else solved + expected
 
     def residuals(self, ratings: Ratings, solved: Floats) -> Floats:
         """What the users' vectors leave of the targets, rating by rating."""
         fitted = entry_products(ratings.indptr, ratings.indices, solved, self.features)
         return np.subtract(self.targets(ratings), fitted, out=fitted)
+
+
+@remembered
+def expected_vectors(ratings: Ratings, public: LeastSquaresProblem) -> Floats | None:
+    """What is expected of the users' vectors, from which items they rated; None for 0."""
+    return None if public.history is None else histories_of(ratings, public.history).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)

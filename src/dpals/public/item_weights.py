@@ -1,9 +1,11 @@
 """What released item weights say about the true ones."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 Doubles = NDArray[np.float64]
 
@@ -12,31 +14,55 @@ _DIFFERENCE = 0.3  # of groups, relative, that is expected before looking
 _LEAST_SQUARES = 0.02  # squares per weight, as a share of what they are on average
 _ROUNDS = 15  # more would take noise for a few heavy items among many light ones
 _CELLS = 8  # released weights are rounded to this part of the noise
+_VALUES = 16  # that stand for what is known of a weight
+_NORMAL = -_VALUES * np.diff(norm.pdf(norm.ppf(np.linspace(0, 1, _VALUES + 1))))  # means of parts of a normal
 _GRID = np.concatenate([[0.0], np.geomspace(0.02, _SURE + 5, 100)])
 
 
-class WeightEstimates(NamedTuple):
-    """Moments of each true weight, given the released weights of all items.
+@dataclass(frozen=True, eq=False)
+class WeightEstimates:
+    """What is known of each item's weight: a row of equally likely values, in rising order.
 
-    Where a true weight is uncertain, ratings are more likely to be of the item if it is large. `size_biased_mean` and
+    Where a weight is uncertain, ratings are more likely to be of the item if it is large. `size_biased_mean` and
     `size_biased_rms` allow for that: chances are in proportion to the weight.
     """
 
-    mean: Doubles
-    root_mean_square: Doubles
-    size_biased_mean: Doubles
-    size_biased_rms: Doubles
+    values: Doubles
 
     @classmethod
-    def of(cls, mean: Doubles, square: Doubles, cube: Doubles) -> "WeightEstimates":
-        """From the first three moments."""
-        least = np.maximum(mean, 1e-300)
-        return cls(mean, np.sqrt(square), square / least, np.sqrt(cube / least))
+    def certain(cls, weights: Doubles) -> "WeightEstimates":
+        """Weights that are known."""
+        return cls(np.repeat(weights[:, None], _VALUES, axis=1))
+
+    def _moment(self, power: int) -> Doubles:
+        result: Doubles = np.mean(self.values**power, axis=1)
+        return result
+
+    @cached_property
+    def mean(self) -> Doubles:
+        return self._moment(1)
+
+    @cached_property
+    def root_mean_square(self) -> Doubles:
+        return np.sqrt(self._moment(2))
+
+    @cached_property
+    def size_biased_mean(self) -> Doubles:
+        return self._moment(2) / np.maximum(self.mean, 1e-300)
+
+    @cached_property
+    def size_biased_rms(self) -> Doubles:
+        return np.sqrt(self._moment(3) / np.maximum(self.mean, 1e-300))
 
     @property
     def known(self) -> NDArray[np.bool_]:
         """Whether the mean is at least twice the standard deviation."""
         return self.mean**2 > 4 * (self.root_mean_square**2 - self.mean**2)
+
+    @property
+    def share_known(self) -> float:
+        """Share of the whole weight that is of items whose weight is known."""
+        return float(self.mean @ self.known / max(float(self.mean.sum()), 1e-300))
 
     @property
     def reliability(self) -> Doubles:
@@ -60,13 +86,27 @@ def weight_estimates(released: Doubles, noise: float) -> WeightEstimates:
     [0.1, 100.0]
     """
     scaled = released / noise
-    moments = np.array([scaled, scaled**2 + 1, scaled**3 + 3 * scaled])
+    values = scaled[:, None] + _NORMAL
     unsure = scaled < _SURE
     if unsure.any():
         cells, places = np.unique(np.round(scaled[unsure] * _CELLS), return_inverse=True)
-        chances = _posterior(cells / _CELLS, np.bincount(places))
-        moments[:, unsure] = np.array([chances @ _GRID**power for power in (1, 2, 3)])[:, places]
-    return WeightEstimates.of(*(moment * noise**power for power, moment in enumerate(moments, 1)))
+        values[unsure] = equally_likely(_posterior(cells / _CELLS, np.bincount(places)), _GRID)[places]
+    return WeightEstimates(values * noise)
+
+
+def equally_likely(chances: Doubles, values: Doubles) -> Doubles:
+    """The means of `_VALUES` parts of each distribution, a row of chances of the values, that are equally likely.
+
+    Examples
+    --------
+    >>> equally_likely(np.array([[0.5, 0.5]]), np.array([1.0, 3.0]))[0, [0, -1]].tolist()
+    [1.0, 3.0]
+    """
+    edges, parts = np.linspace(0, 1, _VALUES + 1), np.empty((len(chances), _VALUES))
+    for row, part in zip(chances, parts, strict=True):
+        below, sums = (np.append(0.0, np.cumsum(numbers)) for numbers in (row, row * values))
+        part[:] = np.diff(np.interp(edges, below, sums)) * _VALUES
+    return parts
 
 
 def groups_of_equal_weight(weights: Doubles, number: int) -> NDArray[np.int32]:

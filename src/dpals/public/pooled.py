@@ -1,21 +1,15 @@
 """The public half of a PooledDPALS step: from released sums to item factors and biases."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpals.public.evidence import Evidence
 from dpals.public.item_step import unpacked
-from dpals.public.item_weights import WeightEstimates
 
 Doubles = NDArray[np.float64]
 
-_LEAST_WEIGHT = 0.01  # of an item, about one rating by somebody who has 10,000
-_EXPECTED_ITEMS = 30.0  # what the variance of item biases that is expected before looking counts as
-_LEAST_VARIANCE = 0.03  # of item biases, as a share of what is expected
-_ROUNDS = 8  # in which line and variance are fitted
 _TYPICAL_DIFFERENCE = 0.1  # between the mean direction of an item's users and that of all users
 
 
@@ -78,44 +72,6 @@ def add_moments(
     response = pooled.vectors + damping * pooled.covariance
     pull = pooled.vectors - (1 - damping) * pooled.covariance
     known.add(moments + known.weights[:, None] * (factors @ pull), response, noise)
-
-
-class BiasEstimates(NamedTuple):
-    """Item biases, and how many numbers were in effect fitted for them."""
-
-    biases: Doubles
-    n_parameters: float
-
-
-def bias_estimates(known: Evidence, weights: WeightEstimates, expected: float, sampling: Doubles) -> BiasEstimates:
-    """Item biases, shrunk toward a straight line in the logarithm of the items' weights.
-
-    Items that many people rate are rated higher, and little else is known about rarely rated items. How much biases
-    vary around the line comes from the evidence less its noise, where the variance that is expected counts as
-    `_EXPECTED_ITEMS` well-known items. `sampling` is the variance that a bias has because the item's users are few.
-    """
-    precision = known.weights**2 * known.precision[0, 0]
-    heard = precision > 0
-    measured = np.divide(known.information[:, 0], precision, out=np.zeros_like(precision), where=heard)
-    noise = np.divide(1.0, precision, out=np.full_like(precision, np.inf), where=heard) + sampling
-    reliability = weights.reliability
-    logarithms = np.log(np.maximum(weights.mean, _LEAST_WEIGHT))
-    line = np.column_stack([np.ones_like(logarithms), logarithms - np.median(logarithms)])
-    # Measurements per unit of the root mean square of the weights vary as much as the biases.
-    per_rms = np.divide(known.weights, weights.root_mean_square, out=np.ones_like(precision), where=heard)[heard]
-    variance = expected
-    for _ in range(_ROUNDS):
-        trust = 1 / (noise + variance)
-        # The line starts at 0, with the weight of one well-known item.
-        system = line.T @ ((trust * reliability**2)[:, None] * line) + np.eye(2) / expected
-        trend = line @ np.linalg.solve(system, line.T @ (trust * reliability * measured))
-        left = measured - reliability * trend
-        squares, errors = (left[heard] * per_rms) ** 2, noise[heard] * per_rms**2
-        shares = (variance / (errors + variance)) ** 2  # how much an item says about the variance
-        variance = (_EXPECTED_ITEMS * expected + shares @ (squares - errors)) / (_EXPECTED_ITEMS + shares.sum())
-        variance = max(variance, _LEAST_VARIANCE * expected)
-    gains = variance / (noise + variance)
-    return BiasEstimates(trend + gains * reliability * left, float(gains.sum()))
 
 
 def inverse_root(matrix: Doubles) -> Doubles:

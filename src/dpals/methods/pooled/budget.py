@@ -11,6 +11,8 @@ Doubles = NDArray[np.float64]
 
 _LARGEST_RANK = 31  # vectors have one coordinate more, and kernels work on eight
 _SHORT_HISTORY = 30.0  # ratings of a user, with which the signal counts half
+_MORE_WEIGHT = 0.15  # share of the rest that goes to item weights if nothing is known of them
+_SOME_WEIGHT = 1e-4  # in any case: every release costs something
 _LEAST_SIGNAL = 3600.0  # times the ratings of a user to the power 1.5, from which on factors pay
 
 FIRST_SHARE = 0.005  # of the budget, for the global mean of ratings, or how many items users have
@@ -19,6 +21,7 @@ SQUARES_SHARE = 0.0025  # of the budget, for squared weights of the items
 CENTRE_SHARE = 0.005  # of the budget, for the global mean again, at the end
 BIAS_SHARE = 0.04  # of what is left for the training, for a first round of biases of ratings
 FIT_SHARE = 0.01  # of each step, for how well users' ratings are fitted
+HISTORY_SHARE = 0.003  # of each step, for what users' histories say about their vectors, and once before them
 GROWTH = 1.15
 """Each step costs this many times what the one before cost: early steps only need to find the direction."""
 _ROUNDS = 4  # of co-occurrence
@@ -35,6 +38,7 @@ class StepCosts:
     gram: int
     covariance: int = 0
     fit: int = 0
+    history: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Costs:
     """What the releases of the training proper cost."""
 
     cooccurrence: tuple[StepCosts, ...]
+    histories: int
     biases: StepCosts
     steps: tuple[StepCosts, ...]
 
@@ -56,8 +61,9 @@ class Shares:
         Shares of the whole budget for the first release, and for the popularity and weights of the items.
     cooccurrence, biases
         Shares of the rest for the rounds of co-occurrence and the bias step. The steps get what is left.
-    gram, fit
-        Shares of each step for the matrices that all items share, and for how well users' ratings are fitted.
+    gram, fit, history
+        Shares of each step for the matrices that all items share, for how well users' ratings are fitted, and for what
+        users' histories say about their vectors.
     """
 
     first: float
@@ -66,6 +72,7 @@ class Shares:
     biases: float
     gram: float
     fit: float = 0.0
+    history: float = 0.0
 
     def before_training(self, *others: float) -> tuple[float, ...]:
         """Shares of the first release, of the three releases about the items' weights, of others, and of the rest."""
@@ -78,12 +85,14 @@ class Shares:
         Without factors there is no use for co-occurrence, and with a small signal little.
         """
         rounds = _rising(use_of_factors(signal) * (rank > 0) * self.cooccurrence, _ROUND_GROWTH, _ROUNDS)
-        training = _rising(1 - rounds.sum() - self.biases, GROWTH, steps)
+        histories = self.history * (rank > 0)
+        training = _rising(1 - rounds.sum() - self.biases - histories, GROWTH, steps)
         whole = rest * (1 - 1e-9)  # so that rounding cannot add up to more than the rest
 
         def step(share: float, covariance: float) -> StepCosts:
-            left = 1 - self.gram - self.fit
-            parts = (left, (1 - covariance) * self.gram, covariance * self.gram, self.fit)
+            history = self.history * (covariance > 0)
+            left = 1 - self.gram - self.fit - history
+            parts = (left, (1 - covariance) * self.gram, covariance * self.gram, self.fit, history)
             return StepCosts(*(int(whole * share * part) for part in parts))
 
         return Costs(
@@ -92,6 +101,7 @@ class Shares:
                 for share in rounds
                 if rank
             ),
+            histories=int(whole * histories),
             biases=step(self.biases, covariance=0.0),
             steps=tuple(step(share, covariance=0.4 if rank else 0.0) for share in training),
         )
@@ -127,14 +137,31 @@ def rises_above(weights: Doubles, noise: float) -> bool:
     return bool(squares > len(weights) + 3 * np.sqrt(2 * len(weights)))
 
 
-def signal_of_ratings(weights: Doubles, noise: float, budget: Budget, history: float) -> float:
-    """How much there is to learn about tastes: the signal in the released weights of the items; 0 if it is too little.
+def signal_of_weights(weights: Doubles, noise: float, budget: Budget) -> float:
+    """Weight of a typical rating's item, in units of the noise of a release of sensitivity 1 at the whole budget."""
+    squares = np.sum(weights**2) - len(weights) * noise**2
+    return budget.mu * max(float(squares), 0.0) / max(float(np.maximum(weights, 0.0).sum()), 1e-9)
 
-    `history` is how many ratings a typical user has. Few say little about the user's vector, however well the items are
+
+def more_for_weights(known: float) -> float:
+    """Share of the rest that goes to a second release of the item weights, given how much of them is known, up to 1.
+
+    Examples
+    --------
+    >>> [round(more_for_weights(known), 3) for known in (0.0, 0.5, 0.9)]
+    [0.15, 0.037, 0.002]
+    """
+    return max(_MORE_WEIGHT * (1 - known) ** 2, _SOME_WEIGHT)
+
+
+def signal_of_tastes(signal: float, typical_count: float) -> float:
+    """How much there is to learn about tastes, given the signal in the weights of the items; 0 if it is too little.
+
+    Users have `typical_count` ratings. Few say little about the user's vector, however well the items are
     known.
     """
-    signal = _signal(weights, noise, budget)
-    return signal * history / (history + _SHORT_HISTORY) if signal * history**1.5 > _LEAST_SIGNAL else 0.0
+    enough = signal * typical_count**1.5 > _LEAST_SIGNAL
+    return signal * typical_count / (typical_count + _SHORT_HISTORY) if enough else 0.0
 
 
 def use_of_factors(signal: float) -> float:
@@ -170,13 +197,7 @@ def rank_for_implicit(weights: Doubles, noise: float, budget: Budget) -> int:
     >>> [rank_for_implicit(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 1.0, 10.0)]
     [0, 15, 31]
     """
-    signal = _signal(weights, noise, budget)
+    signal = signal_of_weights(weights, noise, budget)
     wanted = 5 * round(1.1 * signal**0.4) // 2 + 1
     suitable = 0 if signal < 7 else min(8 * -(-wanted // 8) - 1, _LARGEST_RANK)
     return min(suitable, len(weights))
-
-
-def _signal(weights: Doubles, noise: float, budget: Budget) -> float:
-    """Weight of a typical rating's item, in units of the noise of a release of sensitivity 1 at the whole budget."""
-    squares = np.sum(weights**2) - len(weights) * noise**2
-    return budget.mu * max(float(squares), 0.0) / max(float(np.maximum(weights, 0.0).sum()), 1e-9)

@@ -13,19 +13,21 @@ from dpals.methods.pooled.budget import (
     CENTRE_SHARE,
     FIRST_SHARE,
     FIT_SHARE,
+    HISTORY_SHARE,
     SCALE_SHARES,
     SQUARES_SHARE,
     Settings,
     Shares,
 )
 from dpals.methods.pooled.implicit import fit_implicit
-from dpals.methods.pooled.ratings import Expected, fit_ratings
+from dpals.methods.pooled.learner import Expected
+from dpals.methods.pooled.ratings import fit_ratings
 from dpals.methods.pooled.releases import ItemStatistics
 from dpals.model.factor_model import FactorModel
 from dpals.release.mechanism import Mechanism
 
 _DEFAULTS: dict[str, dict[str, Any]] = {
-    "ratings": {"steps": 10, "clip": 0.6, "cooccurrence_share": 0.4},
+    "ratings": {"steps": 8, "clip": 0.6, "cooccurrence_share": 0.4},
     "implicit feedback": {"steps": 4, "clip": 0.5, "cooccurrence_share": 0.25},
 }
 
@@ -61,7 +63,7 @@ class PooledDPALS(PrivateEstimator):
         default=None,
     )
     steps: int | None = parameter(
-        "Number of releases of right-hand sides: by default 10 for ratings and 4 for implicit feedback.",
+        "Number of releases of right-hand sides: by default 8 for ratings and 4 for implicit feedback.",
         Within(low=1, closed=True, whole=True, optional=True),
         default=None,
     )
@@ -144,6 +146,7 @@ class PooledDPALS(PrivateEstimator):
             biases=BIAS_SHARE if kind == "ratings" else 0.0,  # offsets of implicit feedback come from popularity
             gram=self.gram_share,
             fit=FIT_SHARE if kind == "ratings" else 0.0,
+            history=HISTORY_SHARE if kind == "ratings" else 0.0,
         )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpals.data.population import Population
 from dpals.methods.pooled.budget import StepCosts, rises_above
 from dpals.methods.shared.means import release_popularity
+from dpals.private.histories import Histories, HistoryFit, history_gram_contribution
 from dpals.private.pooled import (
     Bounds,
     Features,
@@ -23,8 +24,9 @@ from dpals.private.pooled import (
     step_contributions,
     weight_contributions,
 )
-from dpals.private.scales import MOST_SPREAD
-from dpals.private.user_vectors import LeastSquaresProblem, LogisticProblem
+from dpals.private.scales import MOST_SPREAD, FitUnits
+from dpals.private.user_vectors import SHORT_HISTORY, LeastSquaresProblem, LogisticProblem
+from dpals.public.histories import history_features, whitened
 from dpals.public.initial_factors import random_factors
 from dpals.public.item_step import unpacked
 from dpals.public.item_weights import WeightEstimates, weight_estimates
@@ -66,7 +68,7 @@ class ItemStatistics:
     def estimates(self) -> WeightEstimates:
         """What the released weights say about the true ones; all 0 where they may be noise alone."""
         if not self.can_learn:
-            return WeightEstimates.of(*np.zeros((3, len(self.weights))))
+            return WeightEstimates.certain(np.zeros(len(self.weights)))
         return weight_estimates(self.weights, self.weight_noise)
 
 
@@ -139,6 +141,15 @@ def release_cooccurrence(
     return features, scales
 
 
+def release_histories(training: Training, features: Doubles, n_users: float, cost: int) -> Histories:
+    """Features of which users' histories are sums, in a basis in which these have unit second moments."""
+    features = history_features(features, SHORT_HISTORY)
+    size = features.shape[1]
+    query = Query("Gram matrix of the histories", 1, 2.0 * size, "symmetric", size)
+    gram = training.release(history_gram_contribution, Histories(features, 2.0 * size), query, cost)[0]
+    return Histories(whitened(features, gram, training.mechanism.releases[-1].sigma, n_users), 2.0 * size)
+
+
 @dataclass(frozen=True)
 class StepScale:
     """How large a user's part in a step is expected to be.
@@ -168,7 +179,9 @@ class StepSums:
     moments: Doubles
     noise: float
     pooled: PooledGram
-    fit: Fit | None
+    fit: Fit | None = None
+    histories: Doubles | None = None
+    history_noise: float = 0.0
 
 
 def release_step(
@@ -177,36 +190,47 @@ def release_step(
     scale: StepScale,
     cost: StepCosts,
     name: str,
-    unit: float | None = None,
-    penalty: float = 1.0,
+    fit: FitUnits | None = None,
+    history: HistoryFit | None = None,
 ) -> StepSums:
     """Residual times vector, summed for every item, and the Gram and covariance matrices of all users' vectors.
 
-    With a unit, also how well users' ratings are fitted: see `fit_contribution`.
+    If asked for, also how well users' ratings are fitted, and how users' vectors depend on their histories.
     """
     users, mechanism, rank, bounds = training.users, training.mechanism, problem.rank, scale.bounds(problem.rank)
-    queries = [(Query(f"Gram matrix of all users, {name}", 1, bounds.gram, "symmetric", rank + 1), cost.gram)]
+    queries = {"gram": (Query(f"Gram matrix of all users, {name}", 1, bounds.gram, "symmetric", rank + 1), cost.gram)}
     if rank:
-        size = rank * (rank + 1) // 2
-        query = Query(f"covariance of all users, {name}", 1, bounds.covariance, "vector", size)
-        queries.append((query, cost.covariance))
-    if unit is not None:
-        queries.append((Query(f"fit of the users, {name}", 1, 2.0, "vector", 4), cost.fit))
+        query = Query(f"covariance of all users, {name}", 1, bounds.covariance, "vector", rank * (rank + 1) // 2)
+        queries["covariance"] = query, cost.covariance
+    if fit is not None:
+        queries["fit"] = Query(f"fit of the users, {name}", 1, 2.0, "vector", 4), cost.fit
+    if history is not None:
+        query = Query(f"histories of the users, {name}", history.length, history.bound, "vector", rank + 1)
+        queries["history"] = query, cost.history
     query = Query(
         f"right-hand sides, {name}", users.n_items, bounds.moments, "vector", rank + 1, coefficient_norm=scale.residual
     )
-    queries.append((query, cost.moments if rank else cost.moments + cost.covariance))
+    queries["moments"] = query, cost.moments if rank else cost.moments + cost.covariance
 
-    public = PooledStep(training.weights, problem, scale.constant, bounds, unit, penalty)
-    tables = mechanism.release_together(users, step_contributions, public, queries)
-    noise = [release.sigma for release in mechanism.releases[-len(queries) :]]
-    gram_noise, covariance, fit = noise[0], np.zeros(0), None
-    if rank:
-        covariance = tables[1][0] / covariance_share(rank)
-        gram_noise = np.hypot(gram_noise, noise[1] / covariance_share(rank))
-    if unit is not None:
-        (gain, squares, freedom, response), square = tables[-2][0], MOST_SPREAD * unit**2
-        fit = Fit(gain, square * squares, freedom, response, noise[-2], square * noise[-2])
+    public = PooledStep(training.weights, problem, scale.constant, bounds, fit, history)
+    tables = mechanism.release_together(users, step_contributions, public, list(queries.values()))
+    table = dict(zip(queries, tables, strict=True))
+    noise = dict(zip(queries, (release.sigma for release in mechanism.releases[-len(queries) :]), strict=True))
+    covariance = table["covariance"][0] / covariance_share(rank) if rank else np.zeros(0)
+    gram_noise = np.hypot(noise["gram"], noise["covariance"] / covariance_share(rank)) if rank else noise["gram"]
     total = training.items.total_user_weight
-    pooled = PooledGram.of(tables[0][0], covariance, gram_noise, total, scale.constant)
-    return StepSums(tables[-1], noise[-1], pooled, fit)
+    return StepSums(
+        table["moments"],
+        noise["moments"],
+        PooledGram.of(table["gram"][0], covariance, gram_noise, total, scale.constant),
+        None if fit is None else _fit(table["fit"][0], noise["fit"], fit.unit),
+        table.get("history"),
+        noise.get("history", 0.0),
+    )
+
+
+def _fit(sums: Doubles, noise: float, unit: float) -> Fit:
+    """In squares of the rating scale."""
+    gain, squares, freedom, response = sums
+    square = MOST_SPREAD * unit**2
+    return Fit(gain, square * squares, freedom, response, noise, square * noise)
