@@ -36,9 +36,10 @@ catalogues = {
         {},
         {"user_bias_ridge": 0.1, "user_exponent": 1 / 3, "global_mean": np.float32(3.3), "is_trained": half_trained},
         {"rating_range": None, "unseen_weight": 0.07, "item_factors": np.zeros((N_ITEMS, 0))},
+        {"user_bias_ridge": 2.0, "history_factors": np.full((N_ITEMS, 4), 0.25, np.float32)},
         {"settings": {"method": "ItemMean", "epsilon": 0.1, "bias_prior": None, "grid": {"é": [1, 2.5, True]}}},
     ],
-    ids=["plain", "everything", "implicit", "settings"],
+    ids=["plain", "everything", "implicit", "history factors", "settings"],
 )
 @pytest.mark.parametrize("is_private", [True, False])
 def test_a_model_comes_back_as_it_was(tmp_path, items, changes, is_private):
@@ -190,8 +191,8 @@ def without(folder, name):
         (lambda folder: (folder / "model.json").unlink(), "model.json is missing"),
         (lambda folder: arrays_in(folder).unlink(), "arrays-.* is missing"),
         (
-            lambda folder: change_facts(folder, format=2),
-            r"written by a newer version of dpals \(format 2; this one reads format 1\): update dpals",
+            lambda folder: change_facts(folder, format=3),
+            r"written by a newer version of dpals \(format 3; this one reads formats up to 2\): update dpals",
         ),
         (lambda folder: change_facts(folder, format=0), "not written by dpals: its format is unknown"),
         (lambda folder: change_facts(folder, format="new"), "not written by dpals"),

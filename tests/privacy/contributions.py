@@ -10,6 +10,7 @@ import numpy as np
 import dpals
 from dpals.private.frank_wolfe import FrankWolfeProblem, FrankWolfeSteps
 from dpals.private.gradients import GradientStep, gradient_contribution
+from dpals.private.histories import Histories, HistoryFit, history_gram_contribution
 from dpals.private.pooled import (
     Bounds,
     Features,
@@ -27,6 +28,7 @@ from dpals.private.sampling import adaptive_weights
 from dpals.private.scales import (
     Centre,
     Distances,
+    FitUnits,
     centre_contribution,
     distance_contribution,
     spread_contribution,
@@ -58,7 +60,8 @@ def problem_of(rng, rank, implicit):
     base = np.zeros((rank + 1, rank + 1), np.float32)
     base[rank, rank] = 3
     features = np.column_stack([factors, np.ones(N_ITEMS, np.float32)])
-    return LeastSquaresProblem(features, offsets, ridge=0.4, exponent=0.7, base=base, rank=rank)
+    history = numbers(rng, N_ITEMS, rank + 1).astype(np.float64)
+    return LeastSquaresProblem(features, offsets, ridge=0.4, exponent=0.7, base=base, rank=rank, history=history)
 
 
 def parts(name, contribution):
@@ -88,7 +91,9 @@ def contributions(implicit):
         problem = problem_of(rng, rank, implicit)
         step = PooledStep(weights, problem, 1.6, Bounds(0.5, 2.0, 0.3 * rank**0.5))
         if not implicit:
-            step = step._replace(unit=0.9, penalty=1.1)
+            known = Histories(numbers(rng, N_ITEMS, rank + 1).astype(np.float64), 1.0)
+            yield from parts(f"rank {rank}, histories", history_gram_contribution(ratings, known))
+            step = step._replace(fit=FitUnits(0.9, 1.1), history=HistoryFit(known, 0.5, np.ones(rank + 1)))
         for number, contribution in enumerate(step_contributions(ratings, step)):
             yield from parts(f"rank {rank}, sum {number} of a step", contribution)
         sides = np.column_stack([problem.features, problem.offsets, np.zeros_like(problem.offsets)])

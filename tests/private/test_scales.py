@@ -10,6 +10,7 @@ from dpals.private.scales import (
     MOST_SPREAD,
     Centre,
     Distances,
+    FitUnits,
     centre_contribution,
     distance_contribution,
     spread_contribution,
@@ -79,7 +80,9 @@ def test_fits_are_those_of_the_users_own_systems(ratings, rank):
     factors, biases = rng.normal(size=(N_ITEMS, rank)), rng.normal(size=N_ITEMS)
     ridge, bias_ridge, unit, penalty = 2.0, 3.0, 2.5, 1.2
     problem = LeastSquaresProblem.of(factors, biases, 5.0, ridge, bias_ridge=bias_ridge)
-    public = PooledStep(RatingWeights(np.ones(N_ITEMS), 20.0), problem, 1.6, Bounds(1.0, 1.0, 1.0), unit, penalty)
+    public = PooledStep(
+        RatingWeights(np.ones(N_ITEMS), 20.0), problem, 1.6, Bounds(1.0, 1.0, 1.0), FitUnits(unit, penalty)
+    )
     *_, fits, _ = step_contributions(ratings, public)
     for (items, values), vector in zip(each(ratings), fits.vectors, strict=True):
         n, least = len(values), max(len(values), 2)
@@ -108,7 +111,7 @@ def test_responses_are_by_how_much_contributions_follow_the_ratings(ratings, cli
         RatingWeights(np.ones(N_ITEMS), 20.0),
         LeastSquaresProblem.of(np.zeros((N_ITEMS, 0)), np.zeros(N_ITEMS), 5.0, 2.0, bias_ridge=3.0),
     )
-    public = PooledStep(weights, problem, 1.0, Bounds(clip, 1.0, 1.0), 2.5, 1.0)
+    public = PooledStep(weights, problem, 1.0, Bounds(clip, 1.0, 1.0), FitUnits(2.5, 1.0))
 
     def parts(values):
         changed = dpals.Ratings.from_arrays(

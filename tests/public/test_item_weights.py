@@ -59,9 +59,9 @@ def test_any_weights_give_numbers_from_zero_on():
         found = weight_estimates(released, 1.0)
         assert np.isfinite(found.mean).all()
         assert (found.mean >= 0).all()
-        assert (found.root_mean_square >= found.mean).all()
-        assert (found.size_biased_rms >= found.size_biased_mean).all()
-        assert (found.reliability <= 1).all()
+        assert (found.root_mean_square >= found.mean * (1 - 1e-9) - 1e-100).all()
+        assert (found.size_biased_rms >= found.size_biased_mean * (1 - 1e-9) - 1e-100).all()
+        assert (found.reliability <= 1 + 1e-9).all()
 
 
 def test_noise_far_above_the_weights_does_not_invent_heavy_items():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from dpals.public.evidence import Evidence
-from dpals.public.item_weights import WeightEstimates
-from dpals.public.pooled import PooledGram, add_moments, bias_estimates, cooccurrence_features, inverse_root
+from dpals.public.pooled import PooledGram, add_moments, cooccurrence_features, inverse_root
 
 
 def test_matrices_come_back_from_their_triangles():
@@ -46,55 +45,6 @@ def test_a_measurement_that_is_mostly_noise_hardly_turns_anything():
     matrix = noise * np.random.default_rng(5).normal(size=(4, 4))
     turned = PooledGram(matrix @ matrix.T / noise, np.zeros((4, 4)), scale=1.0, noise=noise).whitening()
     np.testing.assert_allclose(np.linalg.eigvalsh(turned), 1, atol=0.02)
-
-
-def certain(weights):
-    return WeightEstimates.of(weights, weights**2, weights**3)
-
-
-def test_biases_of_rare_items_follow_the_popular_trend():
-    weights = np.geomspace(1, 1000, 200)
-    truth = 0.1 * np.log(weights) - 0.3
-    known = Evidence.none(np.where(np.arange(200) < 50, 1e-9, weights), 1)
-    known.add((known.weights * truth)[:, None], np.eye(1), 0.1)
-    guesses = bias_estimates(known, certain(weights), 0.25, sampling=np.zeros(200)).biases
-    np.testing.assert_allclose(guesses[50:], truth[50:], atol=0.01)
-    np.testing.assert_allclose(guesses[:50], truth[:50], atol=0.05)
-
-
-def test_few_ratings_limit_what_many_releases_can_say():
-    """However often a bias of 1 is measured, it is not believed whole if the item's users might be others."""
-    known, weights = Evidence.none(np.ones(50), 1), certain(np.ones(50))
-    for _ in range(1000):
-        known.add(np.where(np.arange(50) % 2, 1.0, -1.0)[:, None], np.eye(1), 1.0)
-    sure, doubtful = (bias_estimates(known, weights, 1.0, np.full(50, few)) for few in (0.0, 0.5))
-    np.testing.assert_allclose(np.abs(sure.biases), 1.0, atol=0.01)
-    # The variance is between the 1.0 that is expected and the 0.5 that is left without sampling.
-    assert np.all((np.abs(doubtful.biases) > 0.5) & (np.abs(doubtful.biases) < 1 / 1.5))
-    assert sure.n_parameters == pytest.approx(50, rel=0.01)
-    assert doubtful.n_parameters == pytest.approx(50 * np.abs(doubtful.biases).mean(), rel=0.01)
-
-
-@pytest.mark.parametrize("spread", [0.1, 2.0])
-def test_how_much_biases_vary_is_learned(spread):
-    """Closer to the best linear estimate, which knows the spread, than to the one that believes what is expected."""
-    rng = np.random.default_rng(7)
-    weights, truth = rng.uniform(1, 30, 3000), spread * rng.normal(size=3000)
-    sums = weights * truth + 5 * rng.normal(size=3000)
-    known = Evidence.none(weights, 1)
-    known.add(sums[:, None], np.eye(1), 5.0)
-    guesses = bias_estimates(known, certain(weights), 0.5**2, sampling=np.zeros(3000)).biases
-    best, expected = (sd**2 / (sd**2 + (5 / weights) ** 2) * sums / weights for sd in (spread, 0.5))
-    found, least, most = (np.mean((guess - truth) ** 2) for guess in (guesses, best, expected))
-    assert found < 0.6 * least + 0.4 * most
-
-
-def test_where_nothing_is_known_biases_are_zero():
-    known = Evidence.none(np.zeros(20), 1)
-    known.add(np.ones((20, 1)), np.eye(1), 1.0)
-    guesses = bias_estimates(known, certain(np.zeros(20)), 0.25, sampling=np.full(20, 1e9))
-    assert not guesses.biases.any()
-    assert guesses.n_parameters == pytest.approx(0, abs=1e-6)
 
 
 def test_the_inverse_root_makes_the_identity():

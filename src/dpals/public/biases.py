@@ -12,9 +12,9 @@ from dpals.public.item_weights import WeightEstimates
 FloatArray = NDArray[np.float64]
 
 _LEAST_WEIGHT = 0.01  # of an item, about one rating by somebody who has 10,000
-_EXPECTED_ITEMS = 30.0  # what the variance of item biases that is expected before looking counts as
+_EXPECTED_ITEMS = 500.0  # what the variance of item biases that is expected before looking counts as
 _LEAST_VARIANCE = 0.03  # of item biases, as a share of what is expected
-_ROUNDS = 3  # in which line and variance are fitted
+_ROUNDS = 4  # in which line and variance are fitted
 
 
 def shrunken_ratio(
@@ -107,7 +107,7 @@ def bias_estimates(
     level, slope = share, share * np.log(np.maximum(weights.mean, _LEAST_WEIGHT))
     # Measurements per unit of the root mean square of the weights vary as much as the biases.
     scale = np.divide(weight, weights.root_mean_square, out=np.zeros_like(precision), where=heard) ** 2
-    errors, variance = np.where(heard, noise * scale, np.inf), before
+    errors, variance = np.multiply(noise, scale, out=np.full_like(noise, np.inf), where=heard), before
     for _ in range(_ROUNDS):
         trust = 1 / (noise + variance)
         # The line starts at 0, with the weight of one well-known item.
@@ -117,8 +117,9 @@ def bias_estimates(
         squares = (measured - line[0] * level - line[1] * slope) ** 2 * scale
         shares = (variance / (errors + variance)) ** 2  # how much an item says about the variance
         excess = shares @ squares - shares[heard] @ errors[heard]
-        variance = float((_EXPECTED_ITEMS * expected + excess) / (_EXPECTED_ITEMS + shares.sum()))
-        variance = max(variance, _LEAST_VARIANCE * expected)
+        found = float((_EXPECTED_ITEMS * expected + excess) / (_EXPECTED_ITEMS + shares.sum()))
+        # Half of the way, so that it does not swing from side to side.
+        variance = float(np.sqrt(variance * max(found, _LEAST_VARIANCE * expected)))
     trend = line[0] + line[1] * np.log(np.maximum(weights.mean, _LEAST_WEIGHT))
     around = posterior_means(weights.values, known.precision, known.around(trend), sampling, variance)
     return BiasEstimates(trend + around, variance, float(np.sum(variance / (noise + variance))))

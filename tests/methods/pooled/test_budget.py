@@ -12,26 +12,27 @@ from dpals.methods.pooled.budget import (
     rank_for_implicit,
     rank_for_ratings,
     rises_above,
-    signal_of_ratings,
+    signal_of_tastes,
+    signal_of_weights,
 )
 
 SHARES = Shares(first=0.005, weights=0.1, cooccurrence=0.25, biases=0.04, gram=0.03)
-share = st.floats(0.001, 0.49)
+share, small = st.floats(0.001, 0.49), st.floats(0.001, 0.01)
 
 
-def of_ratings(weights, noise, budget, history=50.0):
-    return rank_for_ratings(signal_of_ratings(weights, noise, budget, history))
+def of_ratings(weights, noise, budget, typical_count=50.0):
+    return rank_for_ratings(signal_of_tastes(signal_of_weights(weights, noise, budget), typical_count))
 
 
 RANKS = (of_ratings, rank_for_implicit)
 
 
 def costs_of(step):
-    return step.moments + step.gram + step.covariance + step.fit
+    return step.moments + step.gram + step.covariance + step.fit + step.history
 
 
 @given(
-    shares=st.builds(Shares, share, share, share, share, share, share),
+    shares=st.builds(Shares, share, share, share, share, share, share, small),
     rank=st.integers(0, 40),
     steps=st.integers(1, 60),
 )
@@ -39,7 +40,7 @@ def test_costs_are_whole_and_add_up_to_no_more_than_there_is(shares, rank, steps
     rest = 10**15
     costs = shares.training(rest, rank, steps)
     parts = [*costs.cooccurrence, costs.biases, *costs.steps]
-    total = sum(costs_of(part) for part in parts)
+    total = costs.histories + sum(costs_of(part) for part in parts)
     assert rest * (1 - 1e-8) < total <= rest
     assert all(type(part.moments) is int and costs_of(part) > 0 for part in parts)
     assert sum(shares.before_training()) == pytest.approx(1)
@@ -90,7 +91,7 @@ def test_the_rank_is_at_most_the_number_of_items():
 
 
 def test_users_with_few_ratings_leave_less_to_learn_about_tastes():
-    ranks = [of_ratings(np.full(500, 300.0), 10.0, dpals.Budget(5.0, 1e-5), history) for history in (1, 10, 100)]
+    ranks = [of_ratings(np.full(500, 300.0), 10.0, dpals.Budget(5.0, 1e-5), count) for count in (1, 10, 100)]
     assert ranks == sorted(set(ranks))
 
 

@@ -5,13 +5,14 @@ import pytest
 
 import dpals
 from dpals.methods.pooled.budget import Settings, Shares
-from dpals.methods.pooled.ratings import FADING, SETTLING, Comparison, Expected, fit_ratings
+from dpals.methods.pooled.learner import FADING, Expected
+from dpals.methods.pooled.ratings import SETTLING, fit_ratings
 from dpals.model.factor_model import FactorModel
 from dpals.public.evidence import Evidence
 from dpals.release.mechanism import Mechanism
 
 N_USERS, N_ITEMS = 1500, 40
-SHARES = Shares(first=0.005, weights=0.1, cooccurrence=0.25, biases=0.04, gram=0.03, fit=0.01)
+SHARES = Shares(first=0.005, weights=0.1, cooccurrence=0.25, biases=0.04, gram=0.03, fit=0.01, history=0.003)
 EXPECTED = Expected(taste=0.4, bias=0.55)
 BIASES = np.linspace(-1, 1, N_ITEMS)
 TASTES = np.where(np.arange(N_ITEMS) % 2, 1.0, -1.0)
@@ -91,14 +92,3 @@ def test_factors_that_predict_worse_than_biases_are_dropped():
     assert fitted(without_tastes, rank=5, steps=6, epsilon=100)[0].rank == 5, "as the caller wants it"
     plain, _ = fitted(without_tastes, rank=0, steps=6, epsilon=100)
     np.testing.assert_allclose(model.item_biases, plain.item_biases, atol=0.05)
-
-
-def test_a_gain_within_its_noise_is_no_reason_to_drop_anything():
-    comparison = Comparison()
-    assert not comparison.speaks_against_factors
-    comparison.add(-2.5, noise=2.0)
-    assert not comparison.speaks_against_factors
-    comparison.add(-4.0, noise=2.0)
-    assert comparison.speaks_against_factors
-    comparison.add(20.0, noise=2.0)
-    assert not comparison.speaks_against_factors

@@ -13,7 +13,7 @@ _LARGEST_RANK = 31  # vectors have one coordinate more, and kernels work on eigh
 _SHORT_HISTORY = 30.0  # ratings of a user, with which the signal counts half
 _MORE_WEIGHT = 0.15  # share of the rest that goes to item weights if nothing is known of them
 _SOME_WEIGHT = 1e-4  # in any case: every release costs something
-_LEAST_SIGNAL = 3600.0  # times the ratings of a user to the power 1.5, from which on factors pay
+_LEAST_SIGNAL = 3900.0  # times the ratings of a user to the power 1.5, from which on factors pay
 
 FIRST_SHARE = 0.005  # of the budget, for the global mean of ratings, or how many items users have
 SCALE_SHARES = (0.0025, 0.01)  # of the budget, for the typical distance of ratings from the mean, and their spread
