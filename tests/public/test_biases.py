@@ -63,7 +63,7 @@ def test_how_much_biases_vary_is_learned(spread):
     weights, truth = rng.uniform(1, 30, 3000), spread * rng.normal(size=3000)
     sums = weights * truth + 5 * rng.normal(size=3000)
     variance, known = 0.25, known_from((sums, 0.0, 5.0))
-    for _ in range(4):  # as in the steps of a training
+    for _ in range(9):  # as in the steps of a training
         guesses, variance, _ = bias_estimates(known, WeightEstimates.certain(weights), 0.25, variance, np.zeros(3000))
     best, expected = (sd**2 / (sd**2 + (5 / weights) ** 2) * sums / weights for sd in (spread, 0.5))
     found, least, most = (np.mean((guess - truth) ** 2) for guess in (guesses, best, expected))

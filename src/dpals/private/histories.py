@@ -28,7 +28,7 @@ def histories(ratings: Ratings, public: Histories) -> Doubles:
     """The `histories_of` the users. Longer ones are scaled down to the bound."""
     found = histories_of(ratings, public.features)
     longest = np.sqrt(public.bound) * _JUST_BELOW
-    result: Doubles = found * np.minimum(longest / np.maximum(row_norms(found), 1e-300), 1.0)[:, None]
+    result: Doubles = found * (longest / np.maximum(row_norms(found), longest))[:, None]
     return result
 
 
@@ -66,8 +66,9 @@ def history_fit_contribution(
     """Each coordinate of the user's history times the user's vector less what was expected. Norm at most the bound."""
     known, expected = histories(ratings, public.histories), expected_vectors(ratings, problem)
     vectors = (solved if expected is None else solved - expected) / public.units
-    sizes = np.maximum(row_norms(known) * row_norms(vectors), 1e-300)
-    coefficients = known * np.minimum(public.bound * _JUST_BELOW / sizes, _weights(ratings))[:, None]
+    weights, largest = _weights(ratings), public.bound * _JUST_BELOW
+    scales = largest / np.maximum(weights * row_norms(known) * row_norms(vectors), largest)
+    coefficients = known * (weights * scales)[:, None]
     n_users, length = known.shape
     coordinates = np.tile(np.arange(length, dtype=np.int32), n_users)
     pattern = Pattern(length * np.arange(n_users + 1), coordinates, length)
