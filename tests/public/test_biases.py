@@ -60,11 +60,11 @@ def test_few_ratings_limit_what_many_releases_can_say():
 def test_how_much_biases_vary_is_learned(spread):
     """Closer to the best linear estimate, which knows the spread, than to the one that believes what is expected."""
     rng = np.random.default_rng(7)
-    weights, truth = rng.uniform(1, 30, 3000), spread * rng.normal(size=3000)
-    sums = weights * truth + 5 * rng.normal(size=3000)
+    weights, truth = rng.uniform(1, 30, 30_000), spread * rng.normal(size=30_000)
+    sums = weights * truth + 5 * rng.normal(size=30_000)
     variance, known = 0.25, known_from((sums, 0.0, 5.0))
     for _ in range(9):  # as in the steps of a training
-        guesses, variance, _ = bias_estimates(known, WeightEstimates.certain(weights), 0.25, variance, np.zeros(3000))
+        guesses, variance, _ = bias_estimates(known, WeightEstimates.certain(weights), 0.25, variance, np.zeros(30_000))
     best, expected = (sd**2 / (sd**2 + (5 / weights) ** 2) * sums / weights for sd in (spread, 0.5))
     found, least, most = (np.mean((guess - truth) ** 2) for guess in (guesses, best, expected))
     assert found < 0.6 * least + 0.4 * most
