@@ -11,7 +11,8 @@ from dpals.public.initial_factors import random_factors
 def test_sgld_moves_as_far_as_its_noise_allows():
     """What the mechanism adds to a step has the variance that Langevin dynamics asks for."""
     ratings = few_ratings()
-    settings = {"rank": RANK, "steps": 1, "gradient_clip": CLIP, "noise_scale": 0.5, "taste_scale": 0.4, "seed": 4}
+    settings = {"rank": RANK, "steps": 1, "gradient_clip": CLIP, "noise_scale": 0.5, "taste_scale": 0.4}
+    settings |= {"start_scale": 0.1, "seed": 4}
     start = np.column_stack([0.1 * random_factors(N_ITEMS, RANK, 4), np.zeros(N_ITEMS)])
     moved, lengths = [], []
     for seed in range(400):

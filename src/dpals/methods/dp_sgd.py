@@ -3,9 +3,9 @@
 import numpy as np
 
 from dpals.data.population import Population
-from dpals.methods.base.parameters import FRACTION, NOT_NEGATIVE, POSITIVE, parameter
+from dpals.methods.base.parameters import FRACTION, NOT_NEGATIVE, POSITIVE, Within, parameter
 from dpals.methods.shared.gradient_steps import Doubles, GradientMethod
-from dpals.methods.shared.means import release_mean_and_number
+from dpals.methods.shared.means import given_or
 from dpals.model.factor_model import FactorModel
 from dpals.release.mechanism import Mechanism
 
@@ -36,15 +36,16 @@ class DPSGD(GradientMethod):
     ridge: float = parameter(
         "Pull of factors and biases toward 0, per step and learning rate.", NOT_NEGATIVE, default=0.0
     )
-    user_ridge: float = parameter("Ridge of the users' vectors.", POSITIVE, default=3.0)
+    user_ridge: float | None = parameter(
+        "Ridge of the users' vectors: by default 3 squared units.", Within(optional=True), default=None
+    )
 
     def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
-        mean_cost, rest = mechanism.budget.split(self.mean_share, 1 - self.mean_share)
-        mean, n_users = release_mean_and_number(mechanism, ratings, mean_cost)
+        known = self._start(ratings, mechanism)
         last = np.zeros((ratings.n_items, self.rank + 1))
 
         def move(gradients: Doubles, items: Doubles) -> Doubles:
-            last[:] = self.momentum * last + self.learning_rate * (gradients / n_users - self.ridge * items)
+            last[:] = self.momentum * last + self.learning_rate * (gradients / known.n_users - self.ridge * items)
             return last
 
-        return self._descend(ratings, mechanism, rest, mean, self.user_ridge, move)
+        return self._descend(ratings, mechanism, known, given_or(self.user_ridge, 3 * known.unit**2), move)

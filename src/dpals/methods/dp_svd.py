@@ -10,7 +10,14 @@ from dpals.errors import InputError
 from dpals.methods.base.estimator import PrivateEstimator, needs_ratings
 from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Within, parameter
 from dpals.methods.shared.covariance import LARGEST_COVARIANCE, release_covariance
-from dpals.methods.shared.means import half_range, release_item_biases, release_mean, release_popularity
+from dpals.methods.shared.means import (
+    given_or,
+    half_range,
+    release_item_biases,
+    release_mean,
+    release_popularity,
+    release_typical_distance,
+)
 from dpals.model.factor_model import FactorModel
 from dpals.private.covariance import ResidualRows, RowsOf, residual_rows
 from dpals.public.item_step import most_frequent
@@ -19,7 +26,7 @@ from dpals.release.mechanism import Mechanism
 
 Doubles = NDArray[np.float64]
 
-_BIAS_SCALES = 0.5, 0.25  # bound of residuals and spread of biases, as shares of half the rating range
+_BIAS_SCALES = 1.1, 0.55  # bound of residuals and spread of biases, in units of a typical distance from the mean
 
 
 class DPSVD(PrivateEstimator):
@@ -48,13 +55,22 @@ class DPSVD(PrivateEstimator):
         Within(low=1, high=LARGEST_COVARIANCE, closed=True, whole=True),
         default=400,
     )
-    entry_clip: float = parameter("Residuals are clamped to plus and minus this.", POSITIVE, default=1.0)
-    row_clip: float = parameter("Users whose row is longer are weighted down.", POSITIVE, default=4.0)
+    entry_clip: float | None = parameter(
+        "Residuals are clamped to plus and minus this: by default 1.2 times what a typical user's ratings lie from the mean, "
+        "which is released, and in the plain form a quarter of the rating range.",
+        Within(optional=True),
+        default=None,
+    )
+    row_clip: float | None = parameter(
+        "Users whose row is longer are weighted down: by default 5 times the same.", Within(optional=True), default=None
+    )
     ridge: float = parameter("Ridge of the users' projection.", POSITIVE, default=10.0)
     user_shrinkage: float = parameter(
         "How many ratings' worth of evidence a user's own mean starts with.", NOT_NEGATIVE, default=5.0
     )
-    mean_share: float = parameter("Share of the budget for the global mean.", SHARE, default=0.01)
+    mean_share: float = parameter(
+        "Share of the budget for the global mean and the typical distance from it.", SHARE, default=0.01
+    )
     weight_share: float = parameter("Share of the budget for the items' weights.", SHARE, default=0.04)
     bias_share: float = parameter(
         "Share of the budget for the items' biases. What is not needed of these shares goes to the covariance.",
@@ -72,13 +88,15 @@ class DPSVD(PrivateEstimator):
     def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
         assert ratings.rating_range is not None
         low, high = ratings.rating_range
-        mean, biases, chosen = (low + high) / 2, np.zeros(ratings.n_items), np.ones(ratings.n_items, bool)
+        mean, unit = (low + high) / 2, half_range(ratings) / 2
+        biases, chosen = np.zeros(ratings.n_items), np.ones(ratings.n_items, bool)
         needs_weights = self.most_items < ratings.n_items
         if self.form == "means first":
-            shares = (self.mean_share, self.weight_share, self.bias_share)
-            mean_cost, weight_cost, bias_cost, cost = mechanism.budget.split(*shares, 1 - sum(shares))
+            shares = (self.mean_share / 2, self.mean_share / 2, self.weight_share, self.bias_share)
+            mean_cost, unit_cost, weight_cost, bias_cost, cost = mechanism.budget.split(*shares, 1 - sum(shares))
             mean = release_mean(mechanism, ratings, mean_cost)
-            scales = (half_range(ratings) * scale for scale in _BIAS_SCALES)
+            unit = release_typical_distance(mechanism, ratings, mean, unit_cost)
+            scales = (unit * scale for scale in _BIAS_SCALES)
             biases, weights = release_item_biases(mechanism, ratings, mean, (weight_cost, bias_cost), *scales)
         else:
             weight_cost, cost = mechanism.budget.split(self.weight_share * needs_weights, 1 - self.weight_share)
@@ -86,24 +104,22 @@ class DPSVD(PrivateEstimator):
         if needs_weights:
             chosen = most_frequent(weights, self.most_items / ratings.n_items)
         factors = np.zeros((ratings.n_items, self.rank))
-        factors[chosen] = self._directions(ratings, mean + biases, chosen, mechanism, cost)
+        entry_clip, row_clip = given_or(self.entry_clip, 1.2 * unit), given_or(self.row_clip, 5 * unit)
+        shrinkage = self.user_shrinkage if self.form == "means first" else None
+        rows = RowsOf(residual_rows, ResidualRows(mean + biases, chosen, shrinkage, entry_clip), row_clip)
+        factors[chosen] = self._directions(ratings, rows, int(chosen.sum()), mechanism, cost)
         return FactorModel(
             items=ratings.items,
             item_factors=factors.astype(np.float32),
             item_biases=biases.astype(np.float32),
             global_mean=mean,
             user_ridge=self.ridge,
-            user_bias_ridge=self.user_shrinkage if self.form == "means first" else None,
+            user_bias_ridge=shrinkage,
             rating_range=ratings.rating_range,
         )
 
-    def _directions(
-        self, ratings: Population, offsets: Doubles, chosen: NDArray[np.bool_], mechanism: Mechanism, cost: int
-    ) -> Doubles:
+    def _directions(self, ratings: Population, rows: RowsOf, n_items: int, mechanism: Mechanism, cost: int) -> Doubles:
         """Eigenvectors, as long as the standard deviation of the users along them, the first of mean square up to 1."""
-        n_items, shrinkage = int(chosen.sum()), self.user_shrinkage if self.form == "means first" else None
-        public = ResidualRows(offsets, chosen, shrinkage, self.entry_clip)
-        rows = RowsOf(residual_rows, public, self.row_clip)
         covariance = release_covariance(mechanism, "covariance of the items", ratings, rows, n_items, cost)
         values, vectors = eigenpairs(covariance)
         values, vectors = values[: -self.rank - 1 : -1], vectors[:, : -self.rank - 1 : -1]

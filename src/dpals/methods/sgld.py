@@ -1,9 +1,9 @@
 """Stochastic gradient Langevin dynamics: the noise that privacy needs, used to sample from a posterior."""
 
 from dpals.data.population import Population
-from dpals.methods.base.parameters import FRACTION, POSITIVE, parameter
+from dpals.methods.base.parameters import FRACTION, POSITIVE, Within, parameter
 from dpals.methods.shared.gradient_steps import Doubles, GradientMethod
-from dpals.methods.shared.means import half_range, release_mean_and_number
+from dpals.methods.shared.means import given_or, half_range
 from dpals.model.factor_model import FactorModel
 from dpals.release.mechanism import Mechanism
 
@@ -42,27 +42,30 @@ class SGLD(GradientMethod):
         POSITIVE,
         default=4.0,
     )
-    noise_scale: float = parameter(
-        "Standard deviation, before looking, of a rating around its prediction, in units of half the rating range.",
-        POSITIVE,
-        default=0.35,
+    noise_scale: float | None = parameter(
+        "Standard deviation, before looking, of a rating around its prediction, in units of half the rating range; by "
+        "default a unit, as for the clip.",
+        Within(optional=True),
+        default=None,
     )
-    taste_scale: float = parameter(
-        "Standard deviation, before looking, of an item's factors and bias.", POSITIVE, default=0.3
+    taste_scale: float | None = parameter(
+        "Standard deviation, before looking, of an item's factors and bias: by default 0.3 units.",
+        Within(optional=True),
+        default=None,
     )
 
     def _fit(self, ratings: Population, mechanism: Mechanism) -> FactorModel:
-        mean_cost, rest = mechanism.budget.split(self.mean_share, 1 - self.mean_share)
-        mean, n_users = release_mean_and_number(mechanism, ratings, mean_cost)
-        variance = (self.noise_scale * half_range(ratings)) ** 2
+        known = self._start(ratings, mechanism)
+        noise = known.unit if self.noise_scale is None else self.noise_scale * half_range(ratings)
+        variance, prior_variance = noise**2, given_or(self.taste_scale, 0.3 * known.unit) ** 2
 
         def move(gradients: Doubles, items: Doubles) -> Doubles:
             # A move of h / 2 times the gradient of the log posterior needs noise of variance h * temperature; what
             # the mechanism added to it is h / 2 * sigma / variance.
             length = 4 * self.temperature * (variance / mechanism.releases[-1].sigma) ** 2
-            length = min(length, 2 * self.longest_step / (n_users / variance + 1 / self.taste_scale**2))
-            result: Doubles = length / 2 * (gradients / variance - items / self.taste_scale**2)
+            length = min(length, 2 * self.longest_step / (known.n_users / variance + 1 / prior_variance))
+            result: Doubles = length / 2 * (gradients / variance - items / prior_variance)
             return result
 
         # Users' vectors have variance 1, so their ridge is the variance of a rating.
-        return self._descend(ratings, mechanism, rest, mean, variance, move)
+        return self._descend(ratings, mechanism, known, variance, move)

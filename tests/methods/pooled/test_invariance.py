@@ -33,12 +33,19 @@ def predictions(ratings, method=dpals.PooledDPALS, epsilon=3.0, seed=1, **argume
     return method(epsilon, insecure_seed=seed, **arguments).fit(train).predict(train, *pairs(test)), test.values
 
 
-@pytest.mark.parametrize("method", [dpals.PooledDPALS, dpals.PrivateBiases])
+@pytest.mark.parametrize("method", [dpals.PooledDPALS, dpals.PrivateBiases, dpals.DPSVD])
 @pytest.mark.parametrize("scale", [4.0, 0.125])
 def test_powers_of_two_change_nothing_to_the_last_bit(columns, scale, method):
     plain, _ = predictions(ratings_of(columns), method)
     scaled, _ = predictions(ratings_of(columns, scale), method)
     assert np.array_equal(scaled, scale * plain)
+
+
+@pytest.mark.parametrize("method", [dpals.DPSGD, dpals.SGLD])
+def test_gradients_scale_with_the_ratings_up_to_the_grid_of_integers(columns, method):
+    plain, _ = predictions(ratings_of(columns), method)
+    scaled, _ = predictions(ratings_of(columns, 8.0), method)
+    np.testing.assert_allclose(scaled, 8 * plain, rtol=1e-3)
 
 
 def rmse(predicted, truth):

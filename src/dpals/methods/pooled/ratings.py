@@ -25,19 +25,17 @@ from dpals.methods.pooled.releases import (
     release_item_statistics,
     release_weights,
 )
-from dpals.methods.shared.means import half_range, release_mean_and_number
+from dpals.methods.shared.means import release_mean_and_number, release_typical_distance
 from dpals.model.factor_model import FactorModel
 from dpals.private.pooled import Groups, squared_weight_contribution
 from dpals.private.scales import (
     MOST_DEVIATION,
     MOST_SPREAD,
     Centre,
-    Distances,
-    distance_contribution,
     spread_contribution,
 )
 from dpals.public.item_weights import groups_of_equal_weight, squares_per_weight
-from dpals.public.scales import Scales, Spread, typical_distance
+from dpals.public.scales import Scales, Spread
 from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
 
@@ -46,7 +44,6 @@ Doubles = NDArray[np.float64]
 SETTLING = 0.4
 """Share of the steps before which the evidence about factors fades."""
 _GROUPS = 12  # of items, for squared weights
-_BINS = 24  # for distances from the mean
 
 
 def fit_ratings(
@@ -109,15 +106,11 @@ def _release_squares(training: Training, n_users: float, cost: int) -> Doubles:
 
 def _release_scales(training: Training, mean: float, distance_cost: int, spread_cost: int) -> Scales:
     """The scales of ratings: first what is typical of their distances from the mean, then variances in this unit."""
-    users, releases = training.users, training.mechanism.releases
-    largest = 2 * half_range(users)
-    query = Query("distances from the mean", _BINS, 1.0)
-    counts = training.release(distance_contribution, Distances(mean, largest, _BINS), query, distance_cost)[:, 0]
-    unit = typical_distance(counts, releases[-1].sigma, largest)
-    public = Centre(np.full(users.n_items, mean), unit)
+    unit = release_typical_distance(training.mechanism, training.users, mean, distance_cost)
+    public = Centre(np.full(training.users.n_items, mean), unit)
     query = Query("spread of the ratings", 1, 2.0, "vector", 4)
     squares, freedom, deviations, number = training.release(spread_contribution, public, query, spread_cost)[0]
     scale = MOST_SPREAD * unit**2, MOST_DEVIATION * unit**2
-    noise = releases[-1].sigma
+    noise = training.mechanism.releases[-1].sigma
     spread = Spread(scale[0] * squares, freedom, scale[1] * deviations, number, noise, scale[1] * noise)
     return Scales.of(spread, unit)

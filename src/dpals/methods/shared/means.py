@@ -5,11 +5,15 @@ from numpy.typing import NDArray
 
 from dpals.data.population import Population
 from dpals.private.means import MeanAndBound, mean_contribution, residual_contribution, weight_contribution
+from dpals.private.scales import Distances, distance_contribution
 from dpals.public.biases import shrunken_ratio
+from dpals.public.scales import typical_distance
 from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
 
 Doubles = NDArray[np.float64]
+
+_BINS = 24  # for distances from the mean
 
 
 def half_range(ratings: Population) -> float:
@@ -37,6 +41,19 @@ def release_mean_and_number(mechanism: Mechanism, ratings: Population, cost: int
     noise = mechanism.releases[-1].sigma
     away = largest * shrunken_ratio(np.array([total]), np.array([users]), noise, 1.0, noise)[0]
     return float(np.clip(middle + away, low, high)), max(users, noise) / largest
+
+
+def given_or(given: float | None, default: float) -> float:
+    """An argument, or its default in units of the ratings."""
+    return default if given is None else given
+
+
+def release_typical_distance(mechanism: Mechanism, ratings: Population, mean: float, cost: int) -> float:
+    """How far a typical user's ratings lie from the mean, in steps of half a power of two: a unit for other scales."""
+    largest = 2 * half_range(ratings)
+    query, public = Query("distances from the mean", _BINS, 1.0), Distances(mean, largest, _BINS)
+    counts = mechanism.release_together(ratings, distance_contribution, public, [(query, cost)])[0][:, 0]
+    return typical_distance(counts, mechanism.releases[-1].sigma, largest)
 
 
 def release_popularity(mechanism: Mechanism, ratings: Population, cost: int) -> Doubles:
