@@ -34,7 +34,7 @@ def export_model(model: "FactorModel", format: str, path: str | os.PathLike[str]
 
 
 def items_frame(model: "FactorModel") -> pl.DataFrame:
-    """One row per item: item, bias, factor_0, factor_1, ..., trained; and history_0, ... of a model that has them.
+    """One row per item: item, bias, factor_0, factor_1, ..., history_0, ... of a model that has them, trained.
 
     Examples
     --------
@@ -43,10 +43,9 @@ def items_frame(model: "FactorModel") -> pl.DataFrame:
     [('tea', 0.5, 1.0, True), ('rum', 0.25, -1.0, True)]
     """
     columns = {"item": to_series(model.items), "bias": model.item_biases, **_numbered("factor", model.item_factors)}
-    columns["trained"] = model.is_trained
     if model.history_factors is not None:
         columns |= _numbered("history", model.history_factors)
-    return pl.DataFrame(columns)
+    return pl.DataFrame({**columns, "trained": model.is_trained})
 
 
 def _numbered(name: str, matrix: NDArray[np.float32]) -> dict[str, Any]:

@@ -349,8 +349,8 @@ class FactorModel:
         Parameters
         ----------
         format
-            "parquet" writes a file with one row per item: item, bias, factor_0, factor_1, ..., trained, and for models
-            with history factors history_0, ... "arrays"
+            "parquet" writes a file with one row per item: item, bias, factor_0, factor_1, ..., history_0, ... for a
+            model with history factors, trained. "arrays"
             returns ids and vectors (float32, C-contiguous) for an index that searches for the largest inner product,
             such as those of faiss and hnswlib; `search_vectors` makes the vectors to search for.
         path

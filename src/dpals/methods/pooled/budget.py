@@ -148,8 +148,8 @@ def more_for_weights(known: float) -> float:
 
     Examples
     --------
-    >>> [round(more_for_weights(known), 3) for known in (0.0, 0.5, 0.9)]
-    [0.15, 0.037, 0.002]
+    >>> [round(more_for_weights(known), 3) for known in (0.0, 0.6, 1.0)]
+    [0.15, 0.024, 0.0]
     """
     return max(_MORE_WEIGHT * (1 - known) ** 2, _SOME_WEIGHT)
 
