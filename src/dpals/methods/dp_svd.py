@@ -56,13 +56,13 @@ class DPSVD(PrivateEstimator):
         default=400,
     )
     entry_clip: float | None = parameter(
-        "Residuals are clamped to plus and minus this: by default 1.2 times what a typical user's ratings lie from the mean, "
-        "which is released, and in the plain form a quarter of the rating range.",
+        "Residuals are clamped to plus and minus this: by default 1.2 units. A unit is how far a typical user's "
+        "ratings lie from the mean, which is released; in the plain form a quarter of the rating range.",
         Within(optional=True),
         default=None,
     )
     row_clip: float | None = parameter(
-        "Users whose row is longer are weighted down: by default 5 times the same.", Within(optional=True), default=None
+        "Users whose row is longer are weighted down: by default 5 units.", Within(optional=True), default=None
     )
     ridge: float = parameter("Ridge of the users' projection.", POSITIVE, default=10.0)
     user_shrinkage: float = parameter(

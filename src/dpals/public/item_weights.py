@@ -83,7 +83,7 @@ def weight_estimates(released: Doubles, noise: float) -> WeightEstimates:
     >>> weight_estimates(few, noise=1.0).mean[-2:].round(1).tolist()
     [3.8, 100.0]
     >>> weight_estimates(many, noise=1.0).mean[-2:].round(1).tolist()
-    [0.1, 100.0]
+    [0.0, 100.0]
     """
     scaled = released / noise
     values = scaled[:, None] + _NORMAL
