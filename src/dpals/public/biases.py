@@ -12,7 +12,7 @@ from dpals.public.item_weights import WeightEstimates
 FloatArray = NDArray[np.float64]
 
 _LEAST_WEIGHT = 0.01  # of an item, about one rating by somebody who has 10,000
-_EXPECTED_ITEMS = 500.0  # what the variance of item biases that is expected before looking counts as
+_EXPECTED_ITEMS = 200.0  # what the variance of item biases that is expected before looking counts as
 _LEAST_VARIANCE = 0.03  # of item biases, as a share of what is expected
 _ROUNDS = 4  # in which line and variance are fitted
 

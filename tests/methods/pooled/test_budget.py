@@ -97,7 +97,7 @@ def test_users_with_few_ratings_leave_less_to_learn_about_tastes():
 
 def test_the_smaller_the_signal_the_less_goes_to_cooccurrence():
     rest = 10**15
-    spent = [sum(map(costs_of, SHARES.training(rest, 3, 5, signal).cooccurrence)) for signal in (2.0, 20.0, 1e9)]
+    spent = [sum(map(costs_of, SHARES.training(rest, 3, 5, signal).cooccurrence)) for signal in (2.0, 40.0, 1e9)]
     assert spent[1] == pytest.approx(0.125 * rest)
     assert spent[2] == pytest.approx(0.25 * rest)
     assert 0 < spent[0] < spent[1]

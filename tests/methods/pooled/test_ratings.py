@@ -52,7 +52,7 @@ def test_a_factor_is_the_taste_that_divides_the_items(ratings):
 
 
 def test_where_noise_hides_the_items_there_are_no_biases(ratings):
-    model, items = fitted(ratings, rank=2, steps=2, epsilon=1e-4)
+    model, items = fitted(ratings, rank=2, steps=2, epsilon=1e-5)
     assert not items.estimates.known.any()
     assert not model.item_biases.any()
     assert not model.item_factors.any()

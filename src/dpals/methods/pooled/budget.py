@@ -11,7 +11,7 @@ Doubles = NDArray[np.float64]
 
 _LARGEST_RANK = 31  # vectors have one coordinate more, and kernels work on eight
 _SHORT_HISTORY = 30.0  # ratings of a user, with which the signal counts half
-_MORE_WEIGHT = 0.15  # share of the rest that goes to item weights if nothing is known of them
+_MORE_WEIGHT = 0.25  # share of the rest that goes to item weights if nothing is known of them
 _SOME_WEIGHT = 1e-4  # in any case: every release costs something
 _LEAST_SIGNAL = 3900.0  # times the ratings of a user to the power 1.5, from which on factors pay
 
@@ -26,7 +26,7 @@ GROWTH = 1.15
 """Each step costs this many times what the one before cost: early steps only need to find the direction."""
 _ROUNDS = 4  # of co-occurrence
 _ROUND_GROWTH = 2.5
-_HALF_SIGNAL = 20.0  # with which co-occurrence gets half its share
+_HALF_SIGNAL = 40.0  # with which co-occurrence gets half its share
 _ROUND_GRAM_SHARE = 0.15
 
 
@@ -149,7 +149,7 @@ def more_for_weights(known: float) -> float:
     Examples
     --------
     >>> [round(more_for_weights(known), 3) for known in (0.0, 0.6, 1.0)]
-    [0.15, 0.024, 0.0]
+    [0.25, 0.04, 0.0]
     """
     return max(_MORE_WEIGHT * (1 - known) ** 2, _SOME_WEIGHT)
 
@@ -170,7 +170,7 @@ def use_of_factors(signal: float) -> float:
     Examples
     --------
     >>> [round(use_of_factors(signal), 2) for signal in (0.0, 20.0, 1000.0)]
-    [0.05, 0.5, 0.98]
+    [0.02, 0.33, 0.96]
     """
     return 1 / (1 + _HALF_SIGNAL / max(signal, 1.0))
 
