@@ -26,7 +26,8 @@ class PrivateBiases(PrivateEstimator):
     True
     """
 
-    steps: int = parameter("How often item biases are refined on the residuals of the model so far.", COUNT, default=8)
+    adaptive_costs = True
+    steps: int = parameter("How often item biases are refined on the residuals of the model so far.", COUNT, default=6)
     bias_scale: float = parameter(
         "Standard deviation of item biases that is expected before looking, in units of that of ratings around their "
         "predictions, which is learned.",

@@ -33,8 +33,8 @@ def distance_contribution(ratings: Ratings, public: Distances) -> Contribution:
     Bin k is for distances from 2^-(k+1)/2 to 2^-k/2 of the largest; the last one also for smaller ones.
     """
     counts, n_users = np.diff(ratings.indptr), ratings.n_users
-    squares = entry_norms(ratings.indptr, np.asarray(ratings.values, np.float64) - public.mean) ** 2
-    shares = np.maximum(squares / np.maximum(counts, 1) / public.largest**2, 2.0**-public.n_bins)
+    distances = entry_norms(ratings.indptr, np.asarray(ratings.values, np.float64) - public.mean) / public.largest
+    shares = np.maximum(distances**2 / np.maximum(counts, 1), np.ldexp(1.0, -public.n_bins))
     bins = np.clip(-np.frexp(shares)[1], 0, public.n_bins - 1).astype(np.int32)
     return Contribution(Pattern(np.arange(n_users + 1), bins, public.n_bins), (counts > 0).astype(np.float64))
 
@@ -57,12 +57,13 @@ def spread_contribution(ratings: Ratings, public: Centre) -> Contribution:
     counts = np.diff(ratings.indptr)
     deviations = user_offsets(ratings, public.expected, shrinkage=0.0)
     residuals = np.asarray(ratings.values, np.float64) - public.expected[ratings.indices]
-    squares = entry_norms(ratings.indptr, residuals - per_entry(ratings, deviations)) ** 2
+    squares = (entry_norms(ratings.indptr, residuals - per_entry(ratings, deviations)) / public.unit) ** 2
+    deviations = deviations / public.unit
     at_least = np.maximum(counts, 2)
     vectors = [
-        np.minimum(squares / at_least / (MOST_SPREAD * public.unit**2), 1.0),
+        np.minimum(squares / at_least / MOST_SPREAD, 1.0),
         np.maximum(counts - 1, 0) / at_least,
-        np.minimum(counts * deviations**2 / at_least / (MOST_DEVIATION * public.unit**2), 1.0),
+        np.minimum(counts * deviations**2 / at_least / MOST_DEVIATION, 1.0),
         counts / at_least,
     ]
     return Contribution(Pattern.one_item(ratings.n_users), np.ones(ratings.n_users), np.column_stack(vectors))
@@ -108,12 +109,13 @@ def fit_contribution(fits: Fits, public: FitUnits) -> Contribution:
     The gain, between -1 and 1, is that in the generalised cross-validation error, in squares of the unit.
     """
     unit, penalty = public
+    square = unit * unit
     at_least = np.maximum(fits.counts, 2)
     error = _cross_validation(fits.counts, fits.squares, fits.parameters) * penalty
     alone = _cross_validation(fits.counts, fits.squares_alone, fits.parameters_alone)
     vectors = [
-        np.clip((alone - error) / unit**2, -1.0, 1.0) * fits.counts / (fits.counts + _FULL_HISTORY),
-        np.minimum(fits.squares / at_least / (MOST_SPREAD * unit**2), 1.0),
+        np.clip((alone - error) / square, -1.0, 1.0) * fits.counts / (fits.counts + _FULL_HISTORY),
+        np.minimum(fits.squares / at_least / (MOST_SPREAD * square), 1.0),
         np.clip((fits.counts - fits.parameters) / at_least, 0.0, 1.0),
         np.clip(fits.responses, 0.0, 1.0),
     ]

@@ -27,7 +27,7 @@ from dpals.model.factor_model import FactorModel
 from dpals.release.mechanism import Mechanism
 
 _DEFAULTS: dict[str, dict[str, Any]] = {
-    "ratings": {"steps": 8, "clip": 0.6, "cooccurrence_share": 0.4},
+    "ratings": {"steps": 6, "clip": 0.6, "cooccurrence_share": 0.4},
     "implicit feedback": {"steps": 4, "clip": 0.5, "cooccurrence_share": 0.25},
 }
 
@@ -63,7 +63,7 @@ class PooledDPALS(PrivateEstimator):
         default=None,
     )
     steps: int | None = parameter(
-        "Number of releases of right-hand sides: by default 8 for ratings and 4 for implicit feedback.",
+        "Number of releases of right-hand sides: by default 6 for ratings and 4 for implicit feedback.",
         Within(low=1, closed=True, whole=True, optional=True),
         default=None,
     )
@@ -115,7 +115,8 @@ class PooledDPALS(PrivateEstimator):
     def _check(self, ratings: Population) -> None:
         if self.rank is not None and self.rank > ratings.n_items:
             raise InputError(f"rank {self.rank} is more than the number of items, {ratings.n_items:,}")
-        others = FIRST_SHARE + sum(SCALE_SHARES) + SQUARES_SHARE + CENTRE_SHARE, BIAS_SHARE, FIT_SHARE
+        before = FIRST_SHARE + sum(SCALE_SHARES) + SQUARES_SHARE + CENTRE_SHARE
+        others = before, BIAS_SHARE + HISTORY_SHARE, FIT_SHARE + HISTORY_SHARE
         shares = self.weight_share, self.cooccurrence_share or 0.0, self.gram_share
         if any(share + other >= 1 for share, other in zip(shares, others, strict=True)):
             raise ValueError("weight_share, cooccurrence_share and gram_share must each leave something of the budget")
