@@ -44,7 +44,7 @@ def test_a_ledger_that_is_none_is_refused_before_anything_else():
 def test_the_statement_of_each_step_counts_the_whole_run(tmp_path):
     """Until a run ends, it may still spend all that it reserved."""
     steps, ledger = [], dpals.Ledger(tmp_path / "ledger.db")
-    method = dpals.PrivateBiases(1.0, 1e-5, steps=2).fit(RATINGS, ledger=ledger, callbacks=[steps.append])
+    method = dpals.DPSGD(1.0, 1e-5, steps=2).fit(RATINGS, ledger=ledger, callbacks=[steps.append])
     assert [step.model.privacy.dataset_epsilon for step in steps] == [1.0, 1.0]
     assert steps[0].model.privacy.epsilon < method.privacy.epsilon <= 1.0
 
@@ -56,17 +56,17 @@ def test_of_two_fits_at_once_the_second_is_refused_whole_and_the_first_finishes(
 
     def meanwhile(_step):
         with pytest.raises(dpals.PrivacyBudgetExceeded, match="Runs that have not ended hold") as refusal:
-            dpals.PrivateBiases(1.0, 1e-5).fit(RATINGS, ledger=dpals.Ledger(ledger.path), dataset="films")
+            dpals.DPSGD(1.0, 1e-5).fit(RATINGS, ledger=dpals.Ledger(ledger.path), dataset="films")
         refused.append(refusal)
 
-    first = dpals.PrivateBiases(1.0, 1e-5, steps=2)
+    first = dpals.DPSGD(1.0, 1e-5, steps=2)
     first.fit(RATINGS, ledger=ledger, dataset="films", callbacks=[meanwhile])
     assert len(refused) == 2
     assert ledger.spent("films") == sum(release.cost for release in first.privacy.releases)
     assert ledger.open_runs() == []
 
 
-@pytest.mark.parametrize("method", [dpals.PrivateBiases, dpals.PooledDPALS])
+@pytest.mark.parametrize("method", [dpals.DPSGD, dpals.PooledDPALS])
 def test_an_interrupted_fit_gives_back_what_it_may(method, tmp_path):
     ledger = dpals.Ledger(tmp_path / "ledger.db")
 
