@@ -6,6 +6,7 @@ import pytest
 import dpals
 from dpals.private.pooled import Bounds, PooledStep, RatingWeights, step_contributions
 from dpals.private.scales import (
+    LARGEST_GAIN,
     MOST_DEVIATION,
     MOST_SPREAD,
     Centre,
@@ -78,7 +79,7 @@ def test_the_centre_is_asked_of_all_users_with_ratings(ratings):
 def test_fits_are_those_of_the_users_own_systems(ratings, rank):
     rng = np.random.default_rng(1)
     factors, biases = rng.normal(size=(N_ITEMS, rank)), rng.normal(size=N_ITEMS)
-    ridge, bias_ridge, unit, penalty = 2.0, 3.0, 2.5, 1.2
+    ridge, bias_ridge, unit, penalty = 2.0, 3.0, 8.0, 1.2
     problem = LeastSquaresProblem.of(factors, biases, 5.0, ridge, bias_ridge=bias_ridge)
     public = PooledStep(
         RatingWeights(np.ones(N_ITEMS), 20.0), problem, 1.6, Bounds(1.0, 1.0, 1.0), FitUnits(unit, penalty)
@@ -96,7 +97,7 @@ def test_fits_are_those_of_the_users_own_systems(ratings, rank):
 
         squares, used, error = cross_validation(design, [*[ridge] * rank, bias_ridge])
         _, _, alone = cross_validation(design[:, rank:], [bias_ridge])
-        gain = np.clip((alone - penalty * error) / unit**2, -1, 1) * n / (n + 20)
+        gain = np.clip((alone - penalty * error) / (LARGEST_GAIN * unit**2), -1, 1) * n / (n + 20)
         # The bias counts as much as it would without vectors, which is nearly what it does.
         np.testing.assert_allclose(vector[0], gain, atol=0.03 if rank else 1e-5)
         assert vector[1] == pytest.approx(min(squares / least / (MOST_SPREAD * unit**2), 1), abs=1e-5)

@@ -16,6 +16,8 @@ MOST_SPREAD = 5.0
 """Variances within a user's ratings count up to this many squares of the unit."""
 MOST_DEVIATION = 6.0
 """The same for squared distances of a user's mean from the mean of all."""
+LARGEST_GAIN = 0.1
+"""The gain of a user's fit counts up to this many squares of the unit: most are smaller, and above all its sign matters."""
 _FULL_HISTORY = 20  # users with this many ratings count half in the comparison of fits
 
 
@@ -106,7 +108,7 @@ class FitUnits(NamedTuple):
 def fit_contribution(fits: Fits, public: FitUnits) -> Contribution:
     """Four numbers, with norm at most 2: gain of the vectors, variance around the fit, degrees of freedom, response.
 
-    The gain, between -1 and 1, is that in the generalised cross-validation error, in squares of the unit.
+    The gain, between -1 and 1, is that in the generalised cross-validation error, as a share of the largest that counts.
     """
     unit, penalty = public
     square = unit * unit
@@ -114,7 +116,7 @@ def fit_contribution(fits: Fits, public: FitUnits) -> Contribution:
     error = _cross_validation(fits.counts, fits.squares, fits.parameters) * penalty
     alone = _cross_validation(fits.counts, fits.squares_alone, fits.parameters_alone)
     vectors = [
-        np.clip((alone - error) / square, -1.0, 1.0) * fits.counts / (fits.counts + _FULL_HISTORY),
+        np.clip((alone - error) / (LARGEST_GAIN * square), -1.0, 1.0) * fits.counts / (fits.counts + _FULL_HISTORY),
         np.minimum(fits.squares / at_least / (MOST_SPREAD * square), 1.0),
         np.clip((fits.counts - fits.parameters) / at_least, 0.0, 1.0),
         np.clip(fits.responses, 0.0, 1.0),
