@@ -44,14 +44,15 @@ RMSE_GOALS = {  # at epsilon 1, 5 and 20
 }
 BUDGETS = (0.1, 0.3, 1, 3, 10, 30, 100, 1000)
 OTHERS = (dpals.PrivateBiases, dpals.DPSVD, dpals.DPSGD, dpals.SGLD, dpals.DPALS, dpals.AdaDPALS)
-ABLATED = ("ml-1m", "anime", "goodbooks")
+ABLATED = ("ml-1m", "anime", "goodbooks", "songs")
 ABLATION: dict[str, dict[str, Any]] = {  # arguments, and constants of modules
     "the defaults": {},
     "released weights as they are": {"releases.weight_estimates": _as_released},
     "few ratings ignored": {"learner.Learner._sampling": property(lambda learner: np.zeros(len(learner.weights)))},
     "histories ignored": {"learner.Learner.start_histories": lambda *_: None},
     "tastes as expected": {"learner._PRIOR_WEIGHT": 1e12},
-    "factors never dropped": {"learner.Comparison.speaks_against_factors": False},
+    "factors never start again, never dropped": {"learner.Comparison.speaks_against_factors": False},
+    "as many steps if they start again": {"ratings.LONGER": 1},
     "not recentred": {"learner.Learner.recentre": lambda *_: None},
     "no weights for rare items": {"weight_exponent": 0.0},
     "little co-occurrence of items": {"cooccurrence_share": 0.001},
@@ -61,7 +62,7 @@ ABLATION: dict[str, dict[str, Any]] = {  # arguments, and constants of modules
     "16 steps": {"steps": 16},
     "rank 4": {"rank": 4},
     "rank 16": {"rank": 16},
-    "tastes expected twice as strong": {"taste_scale": 0.8},
+    "tastes expected twice as strong": {"taste_scale": 1.2},
     "biases expected twice as strong": {"bias_scale": 0.9},
     "rank 0, biases alone": {"rank": 0},
     "clip twice as wide": {"clip": 1.2},
@@ -161,7 +162,7 @@ def ablation(*names: str) -> None:
                     )
                     for epsilon in epsilons
                 ]
-            print(f"  {change:32}" + "".join(f"{mean:9.4f}" for mean in means), flush=True)
+            print(f"  {change:42}" + "".join(f"{mean:9.4f}" for mean in means), flush=True)
 
 
 def _recall(method: Estimator, split: UserSplit) -> float:

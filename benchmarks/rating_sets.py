@@ -80,6 +80,10 @@ def _real(name: str, scale: tuple[float, float]) -> Callable[[int], dpals.Rating
     return load
 
 
+_TASTES = np.arange(1, 11) ** -0.5  # standard deviations of users and items in each direction
+_TASTES /= np.linalg.norm(_TASTES**2) ** 0.5  # so that what tastes explain has variance 1
+
+
 class Shape(NamedTuple):
     """Simulated ratings of another shape than those of films.
 
@@ -115,7 +119,7 @@ class Shape(NamedTuple):
         pairs = np.unique(users * self.n_items + picked)
         users, items = np.divmod(pairs, self.n_items)
         by_user, by_item, by_taste, by_chance = self.spreads
-        tastes = [rng.normal(size=(n, 10)) / 10**0.25 for n in (self.n_users, self.n_items)]
+        tastes = [rng.normal(size=(n, len(_TASTES))) * _TASTES for n in (self.n_users, self.n_items)]
         latent = by_user * rng.normal(size=self.n_users)[users] + by_item * rng.normal(size=self.n_items)[items]
         latent += by_taste * np.einsum("ek,ek->e", tastes[0][users], tastes[1][items])
         latent += by_chance * rng.normal(size=len(users))

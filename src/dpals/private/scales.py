@@ -16,8 +16,8 @@ MOST_SPREAD = 5.0
 """Variances within a user's ratings count up to this many squares of the unit."""
 MOST_DEVIATION = 6.0
 """The same for squared distances of a user's mean from the mean of all."""
-LARGEST_GAIN = 0.1
-"""The gain of a user's fit counts up to this many squares of the unit: most are smaller, and above all its sign matters."""
+LARGEST_GAIN = 0.3
+"""The gain of a user's fit counts up to this many squares of the unit; most are smaller."""
 _FULL_HISTORY = 20  # users with this many ratings count half in the comparison of fits
 
 
@@ -108,7 +108,7 @@ class FitUnits(NamedTuple):
 def fit_contribution(fits: Fits, public: FitUnits) -> Contribution:
     """Four numbers, with norm at most 2: gain of the vectors, variance around the fit, degrees of freedom, response.
 
-    The gain, between -1 and 1, is that in the generalised cross-validation error, as a share of the largest that counts.
+    The gain, between -1 and 1, is that in the generalised cross-validation error, in units of the largest that counts.
     """
     unit, penalty = public
     square = unit * unit

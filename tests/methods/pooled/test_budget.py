@@ -14,6 +14,7 @@ from dpals.methods.pooled.budget import (
     rises_above,
     signal_of_tastes,
     signal_of_weights,
+    spread_over,
 )
 
 SHARES = Shares(first=0.005, weights=0.1, cooccurrence=0.25, biases=0.04, gram=0.03)
@@ -44,6 +45,18 @@ def test_costs_are_whole_and_add_up_to_no_more_than_there_is(shares, rank, steps
     assert rest * (1 - 1e-8) < total <= rest
     assert all(type(part.moments) is int and costs_of(part) > 0 for part in parts)
     assert sum(shares.before_training()) == pytest.approx(1)
+
+
+@given(steps=st.integers(1, 20), number=st.integers(1, 60))
+def test_steps_that_are_spread_again_cost_no_more_than_before(steps, number):
+    before = SHARES.training(10**15, rank=3, steps=steps).steps
+    after = spread_over(before, number)
+    assert len(after) == number
+    for kind in ("moments", "gram", "covariance", "fit", "history"):
+        were, are = (sum(getattr(step, kind) for step in some) for some in (before, after))
+        assert were * (1 - 1e-8) - number <= are <= were
+    costs = [costs_of(step) for step in after]
+    np.testing.assert_allclose(np.divide(costs[1:], costs[:-1]), GROWTH, rtol=1e-6)
 
 
 def test_shares_are_of_what_they_say():

@@ -6,7 +6,7 @@ import pytest
 import dpals
 from dpals.methods.pooled.budget import Settings, Shares
 from dpals.methods.pooled.learner import FADING, Expected
-from dpals.methods.pooled.ratings import SETTLING, fit_ratings
+from dpals.methods.pooled.ratings import LONGER, SETTLING, fit_ratings
 from dpals.model.factor_model import FactorModel
 from dpals.public.evidence import Evidence
 from dpals.release.mechanism import Mechanism
@@ -92,3 +92,37 @@ def test_factors_that_predict_worse_than_biases_are_dropped():
     assert fitted(without_tastes, rank=5, steps=6, epsilon=100)[0].rank == 5, "as the caller wants it"
     plain, _ = fitted(without_tastes, rank=0, steps=6, epsilon=100)
     np.testing.assert_allclose(model.item_biases, plain.item_biases, atol=0.05)
+
+
+@pytest.fixture(scope="module")
+def misleading():
+    """Two kinds of items, which different people rate; what they like has to do with something else."""
+    rng = np.random.default_rng(2)
+    kind, taste = (rng.choice([-1.0, 1.0], 60) for _ in range(2))
+    interest, liking = rng.normal(size=(2, 6000))
+    users, items = np.nonzero(rng.random((6000, 60)) < 0.3 / (1 + np.exp(-4 * interest[:, None] * kind)))
+    values = np.clip(3 + 0.7 * liking[users] * taste[items] + rng.normal(0, 1, len(users)), 0, 6)
+    return dpals.Ratings.from_arrays(users, items, values, rating_range=(0, 6), catalogue=range(60)), taste
+
+
+def test_where_cooccurrence_misleads_factors_start_again_and_take_more_steps(misleading):
+    ratings, taste = misleading
+    seen = []
+    model, _ = fitted(ratings, rank=None, steps=4, epsilon=100, after_step=lambda *step: seen.append(step[:2]))
+    total = LONGER * 4
+    assert seen == [(number, total) for number in range(1, total + 1)]
+    assert model.history_factors is None, "histories are sums of what misled"
+    strongest = np.linalg.svd(model.item_factors, full_matrices=False)[0][:, 0]
+    assert abs(np.corrcoef(strongest, taste)[0, 1]) > 0.97
+
+
+def test_factors_do_not_start_again_where_the_caller_chose_their_number(misleading):
+    seen = []
+    fitted(misleading[0], rank=3, steps=4, epsilon=100, after_step=lambda *step: seen.append(step[:2]))
+    assert seen == [(number, 4) for number in range(1, 5)]
+
+
+def test_a_run_that_starts_again_keeps_to_its_budget(misleading):
+    method = dpals.PooledDPALS(100.0, 1e-5, steps=4, insecure_seed=1).fit(misleading[0])
+    assert any(f"step {LONGER * 4}" in release.purpose for release in method.privacy.releases)
+    assert method.privacy.epsilon <= 100.0

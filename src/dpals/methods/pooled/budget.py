@@ -1,6 +1,7 @@
 """What PooledDPALS is given, what its releases cost, and the rank that suits a budget."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,8 @@ _LARGEST_RANK = 31  # vectors have one coordinate more, and kernels work on eigh
 _SHORT_HISTORY = 30.0  # ratings of a user, with which the signal counts half
 _MORE_WEIGHT = 0.25  # share of the rest that goes to item weights if nothing is known of them
 _SOME_WEIGHT = 1e-4  # in any case: every release costs something
-_LEAST_SIGNAL = 3900.0  # times the ratings of a user to the power 1.5, from which on factors pay
+_LEAST_SIGNAL = 430.0  # times the ratings of a user, if these are many, from which on factors pay
+_FEW_RATINGS = 8.0  # of a user, with which it must be twice as much
 
 FIRST_SHARE = 0.005  # of the budget, for the global mean of ratings, or how many items users have
 SCALE_SHARES = (0.0025, 0.01)  # of the budget, for the typical distance of ratings from the mean, and their spread
@@ -107,6 +109,19 @@ class Shares:
         )
 
 
+def spread_over(costs: Sequence[StepCosts], number: int) -> list[StepCosts]:
+    """The same costs in all, over another number of steps.
+
+    Examples
+    --------
+    >>> [step.moments for step in spread_over([StepCosts(moments=300, gram=10)], 2)]
+    [139, 160]
+    """
+    shares = _rising(1 - 1e-9, GROWTH, number)
+    totals = [sum(kind) for kind in zip(*map(astuple, costs), strict=True)]
+    return [StepCosts(*(int(total * share) for total in totals)) for share in shares]
+
+
 @dataclass(frozen=True)
 class Settings:
     """The arguments of PooledDPALS that matter for ratings and for implicit feedback."""
@@ -159,8 +174,13 @@ def signal_of_tastes(signal: float, typical_count: float) -> float:
 
     Users have `typical_count` ratings. Few say little about the user's vector, however well the items are
     known.
+
+    Examples
+    --------
+    >>> [round(signal_of_tastes(30.0, count), 1) for count in (2.0, 20.0, 200.0)]
+    [0.0, 0.0, 26.1]
     """
-    enough = signal * typical_count**1.5 > _LEAST_SIGNAL
+    enough = signal * typical_count**2 > _LEAST_SIGNAL * (typical_count + _FEW_RATINGS)
     return signal * typical_count / (typical_count + _SHORT_HISTORY) if enough else 0.0
 
 
@@ -183,7 +203,7 @@ def rank_for_ratings(signal: float) -> int:
     >>> [rank_for_ratings(signal) for signal in (0.0, 10.0, 100.0, 1000.0)]
     [0, 2, 9, 23]
     """
-    return 0 if signal == 0 else max(1, min(round(0.24 * signal**0.8), round(1.45 * signal**0.4), _LARGEST_RANK))
+    return 0 if signal == 0 else max(1, min(round(0.15 * signal), round(1.45 * signal**0.4), _LARGEST_RANK))
 
 
 def rank_for_implicit(weights: Doubles, noise: float, budget: Budget) -> int:

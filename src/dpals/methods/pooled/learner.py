@@ -56,8 +56,8 @@ class Comparison:
 
     @property
     def speaks_against_factors(self) -> bool:
-        """Whether the mean gain is negative, by 1.5 standard deviations or more."""
-        return self.gain < -1.5 * math.sqrt(self.precision)
+        """Whether the mean gain is negative, by 2 standard deviations or more."""
+        return self.gain < -2 * math.sqrt(self.precision)
 
 
 class Start(NamedTuple):
@@ -75,9 +75,9 @@ class Start(NamedTuple):
 class Learner:
     """Biases and factors of the items while they are learned, and what is known about them so far."""
 
-    def __init__(self, start: Start, expected: Expected, clip: float) -> None:
+    def __init__(self, start: Start, expected: Expected, clip: float, features: Doubles) -> None:
         self.start, self.training, self.mean, self.scales = start, start.training, start.mean, start.scales
-        self.expected, self.clip = expected, clip
+        self.expected, self.clip, self.features = expected, clip, features
         self.estimates = self.training.items.estimates
         self.weights = self.estimates.size_biased_rms
         self.n_ratings = max(float(np.sum(self.estimates.mean / start.squares_per_weight)), 1.0)
@@ -88,18 +88,23 @@ class Learner:
         self.about_biases = BiasEvidence.none(len(self.weights))
         self.start_factors(np.zeros((len(self.weights), 0)))
 
-    def start_factors(self, features: Doubles) -> None:
-        """Factors in proportion to the features, and nothing known about them."""
-        rank = features.shape[1]
-        self.factors = _START * self.scales.noise * features
+    def start_factors(self, directions: Doubles) -> None:
+        """Factors in proportion to these, and nothing known about them."""
+        rank = directions.shape[1]
+        self.factors = _START * self.scales.noise * directions
         self.prior = np.eye(rank) * (self.expected.taste * self.scales.noise) ** 2 / max(rank, 1)
         self.about_factors, self.n_factor_parameters = Evidence.none(self.weights, rank), 0.0
         self.comparison = Comparison()
         self.histories: Histories | None = None
 
-    def start_histories(self, features: Doubles, cost: int) -> None:
-        """Prepare to learn what users' histories, sums of these features, say about their vectors."""
-        self.histories = release_histories(self.training, features, self.start.n_users, cost)
+    def start_again(self, directions: Doubles) -> None:
+        """The same, and features and histories count no longer."""
+        self.start_factors(directions)
+        self.features = self.features[:, :0]
+
+    def start_histories(self, cost: int) -> None:
+        """Prepare to learn what users' histories, sums of features, say about their vectors."""
+        self.histories = release_histories(self.training, self.features, self.start.n_users, cost)
         rank = self.factors.shape[1]
         self.regression = HistoryRegression.none(self.histories.features, self.start.n_users, rank)
 
@@ -136,7 +141,7 @@ class Learner:
             history_factors=None if history is None else history.astype(np.float32),
         )
 
-    def step(self, cost: StepCosts, name: str, features: Doubles) -> None:
+    def step(self, cost: StepCosts, name: str) -> None:
         """One release of right-hand sides, and what follows from it for scales, biases and factors."""
         problem = LeastSquaresProblem.of(
             self.factors,
@@ -147,7 +152,7 @@ class Learner:
             history=self.history_factors,
         )
         scale = StepScale(_CONSTANT, residual=self.clip * self.scales.noise)
-        penalty = (1 - self._used_up(self.n_factor_parameters)) ** -2
+        penalty = 1 / (1 - self._used_up(self.n_factor_parameters))
         fit = FitUnits(self.scales.noise, penalty)
         sums = release_step(self.training, problem, scale, cost, name, fit, self._history_fit())
         assert sums.fit is not None
@@ -157,7 +162,7 @@ class Learner:
         if self.histories is not None:
             self._update_histories(sums)
         if self.factors.shape[1]:
-            self._update_factors(sums, features)
+            self._update_factors(sums)
 
     def _history_fit(self) -> HistoryFit | None:
         if self.histories is None:
@@ -197,13 +202,13 @@ class Learner:
         bias_known = count / (count + self.scales.user_bias_ridge)
         self.regression.add(sums.histories, sums.history_noise, np.append(np.full(rank, known), bias_known))
 
-    def _update_factors(self, sums: StepSums, features: Doubles) -> None:
+    def _update_factors(self, sums: StepSums) -> None:
         """Item factors and their prior after a step, in a basis in which users' vectors have unit variance."""
         pooled, moments = sums.pooled, self.estimates.reliability[:, None] * sums.moments[:, :-1]
         add_moments(self.about_factors, moments, self.factors, pooled, sums.noise, DAMPING)
         response = (pooled.vectors + DAMPING * pooled.covariance) / pooled.scale
         sampling = Sampling(self._sampling / np.maximum(self.weights, 1e-9), np.linalg.inv(response).astype(np.float64))
-        posterior, basis = self.about_factors.posterior(self.prior, features, sampling), pooled.whitening()
+        posterior, basis = self.about_factors.posterior(self.prior, self.features, sampling), pooled.whitening()
         self.factors, self.n_factor_parameters = posterior.mean @ basis, posterior.n_parameters
         self.prior = basis @ posterior.updated_prior(self.prior, _PRIOR_WEIGHT) @ basis
         self.about_factors.change_basis(basis)

@@ -70,7 +70,7 @@ class PooledDPALS(PrivateEstimator):
     weight_exponent: float = parameter(
         "a: a rating's weight is in proportion to the popularity of its item to the power -a.",
         NOT_NEGATIVE,
-        default=0.15,
+        default=0.2,
     )
     clip: float | None = parameter(
         "Largest contribution of a user, in units of what a typical user has to contribute: by default 0.6 for ratings "
@@ -82,7 +82,7 @@ class PooledDPALS(PrivateEstimator):
         "For ratings: standard deviation, before looking, of what tastes explain. As for the next one, its unit is "
         "that of ratings around their predictions, which is learned.",
         POSITIVE,
-        default=0.4,
+        default=0.6,
     )
     bias_scale: float = parameter(
         "For ratings: standard deviation, before looking, of item biases.", POSITIVE, default=0.45

@@ -15,6 +15,7 @@ from dpals.methods.pooled.budget import (
     rank_for_ratings,
     signal_of_tastes,
     signal_of_weights,
+    spread_over,
 )
 from dpals.methods.pooled.learner import FADING, Expected, Learner, Start
 from dpals.methods.pooled.releases import (
@@ -34,6 +35,7 @@ from dpals.private.scales import (
     Centre,
     spread_contribution,
 )
+from dpals.public.initial_factors import random_factors
 from dpals.public.item_weights import groups_of_equal_weight, squares_per_weight
 from dpals.public.scales import Scales, Spread
 from dpals.release.contribution import Query
@@ -43,6 +45,8 @@ Doubles = NDArray[np.float64]
 
 SETTLING = 0.4
 """Share of the steps before which the evidence about factors fades."""
+LONGER = 3
+"""How many times as many steps there are if factors start again, at random: it takes longer to find the directions."""
 _GROUPS = 12  # of items, for squared weights
 
 
@@ -52,26 +56,33 @@ def fit_ratings(
     """Factors v_j and biases b_j, for which user i rates item j about mean + b_j + bias of i + u_i . v_j.
 
     Each step releases for every item the sum of the users' residuals times their vectors, and updates factors and
-    biases by everything released so far. Unless the rank is given, factors that predict users' ratings worse than
-    biases alone are dropped. The second result is what is known of the items: if nothing could be learned, the model
-    stays at users' means.
+    biases by everything released so far. Unless the rank is given, factors may start again, if those in proportion to
+    the features of co-occurrence predict users' ratings worse than biases alone. Then they start at random, and there
+    are more steps, at the same cost in all. Factors that are no better at the end are dropped. The second
+    result is what is known of the items: if nothing could be learned, the model stays at users' means.
     """
     start, rank, costs, centre_cost = _before_training(ratings, settings, mechanism)
     features, _ = release_cooccurrence(start.training, rank, settings.seed, costs.cooccurrence)
-    learner = Learner(start, expected, settings.clip)
-    learner.step(costs.biases, "bias step", features)
+    learner = Learner(start, expected, settings.clip, features)
+    learner.step(costs.biases, "bias step")
     learner.start_factors(features[:, :rank])
     if rank:
-        learner.start_histories(features, costs.histories)
-    for number, cost in enumerate(costs.steps, 1):
+        learner.start_histories(costs.histories)
+    number, ahead = 0, list(costs.steps)
+    while ahead:
+        number += 1
         if number <= SETTLING * settings.steps:
             learner.fade(FADING)
-        learner.step(cost, f"step {number}", features)
-        if number == settings.steps:
-            if settings.rank is None and learner.comparison.speaks_against_factors:
+        learner.step(ahead.pop(0), f"step {number}")
+        doubtful = settings.rank is None and learner.comparison.speaks_against_factors
+        if doubtful and number == 1:
+            learner.start_again(random_factors(ratings.n_items, rank, settings.seed + 1))
+            ahead = spread_over(ahead, LONGER * settings.steps - number)
+        if not ahead:
+            if doubtful:
                 learner.start_factors(features[:, :0])
             learner.recentre(centre_cost)
-        after_step(number, settings.steps, learner.model)
+        after_step(number, number + len(ahead), learner.model)
     return learner.model(), start.training.items
 
 
@@ -84,9 +95,11 @@ def _before_training(ratings: Population, settings: Settings, mechanism: Mechani
     training = release_item_statistics(ratings, settings.weight_exponent, mechanism, weight_costs)
     scales = _release_scales(training, mean, distance_cost, spread_cost)
     items = training.items
-    typical_count = (LARGEST_SUM * items.total_user_weight / n_users) ** 2
+    typical_count, at_least = (
+        (LARGEST_SUM * max(items.total_user_weight - less * items.total_noise, 0.0) / n_users) ** 2 for less in (0, 2)
+    )
     signal = signal_of_weights(items.weights, items.weight_noise, mechanism.budget)
-    tastes = signal_of_tastes(signal, typical_count)
+    tastes = signal_of_tastes(signal, at_least)
     rank = min(rank_for_ratings(tastes), ratings.n_items) if settings.rank is None else settings.rank
     more = int(more_for_weights(items.estimates.share_known) * rest)
     training, rest = release_weights(training, more), rest - more

@@ -52,6 +52,7 @@ class ItemStatistics:
     """Sums of the users' weights for the item, with noise: they may be negative."""
     weight_noise: float
     total_user_weight: float
+    total_noise: float
 
     @property
     def can_learn(self) -> bool:
@@ -97,7 +98,7 @@ def release_item_statistics(
     total, sums = mechanism.release_together(ratings, weight_contributions, weights, queries)
     total_noise, weight_noise = (release.sigma for release in mechanism.releases[-2:])
     at_least = max(float(total[0, 0]), total_noise)
-    items = ItemStatistics(popularity, weights.of_items, sums[:, 0], weight_noise, at_least)
+    items = ItemStatistics(popularity, weights.of_items, sums[:, 0], weight_noise, at_least, total_noise)
     return Training(ratings, weights, items, mechanism)
 
 
