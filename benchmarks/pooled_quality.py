@@ -93,17 +93,25 @@ def ratings(*names: str) -> None:
         if not parts:
             continue
         print(f"{rating_sets.title(name)}: test RMSE")
-        known = {seed: rating_sets.with_history(part) for seed, part in parts.items()}
         for epsilon, goal in zip((1, 5, 20), RMSE_GOALS[name], strict=True):
-            fitted = {
-                seed: dpals.PooledDPALS(epsilon, insecure_seed=seed).fit(part.train) for seed, part in parts.items()
-            }
-            scores = [fitted_rmse(method, parts[seed].train, parts[seed].test) for seed, method in fitted.items()]
-            show(f"PooledDPALS, epsilon {epsilon}", scores, goal)
-            if any(known[seed].n_ratings < part.test.n_ratings for seed, part in parts.items()):
-                scores = [fitted_rmse(method, parts[seed].train, known[seed]) for seed, method in fitted.items()]
-                show("  users with training ratings", scores, goal)
-        show("ALS, not private", [test_rmse(dpals.ALS(), part.train, part.test) for part in parts.values()])
+            _show_rmse(f"PooledDPALS, epsilon {epsilon}", parts, lambda seed, e=epsilon: _seeded(e, seed), goal)
+        _show_rmse("ALS, not private", parts, lambda _: dpals.ALS())
+
+
+def _seeded(epsilon: float, seed: int) -> Estimator:
+    return dpals.PooledDPALS(epsilon, insecure_seed=seed)
+
+
+def _show_rmse(
+    name: str, parts: dict[int, rating_sets.Parts], make: Callable[[int], Estimator], goal: float | None = None
+) -> None:
+    """Test RMSE; and again for users with training ratings, where the test part has others."""
+    fitted = {seed: make(seed).fit(part.train) for seed, part in parts.items()}
+    show(name, [fitted_rmse(method, parts[seed].train, parts[seed].test) for seed, method in fitted.items()], goal)
+    known = {seed: rating_sets.with_history(part) for seed, part in parts.items()}
+    if any(known[seed].n_ratings < part.test.n_ratings for seed, part in parts.items()):
+        scores = [fitted_rmse(method, parts[seed].train, known[seed]) for seed, method in fitted.items()]
+        show("  users with training ratings", scores, goal)
 
 
 def budgets(*names: str) -> None:
