@@ -79,7 +79,7 @@ def test_the_centre_is_asked_of_all_users_with_ratings(ratings):
 def test_fits_are_those_of_the_users_own_systems(ratings, rank):
     rng = np.random.default_rng(1)
     factors, biases = rng.normal(size=(N_ITEMS, rank)), rng.normal(size=N_ITEMS)
-    ridge, bias_ridge, unit, penalty = 2.0, 3.0, 9.2, 1.2
+    ridge, bias_ridge, unit, penalty = 2.0, 3.0, 2.5 / LARGEST_GAIN**0.5, 1.2
     problem = LeastSquaresProblem.of(factors, biases, 5.0, ridge, bias_ridge=bias_ridge)
     public = PooledStep(
         RatingWeights(np.ones(N_ITEMS), 20.0), problem, 1.6, Bounds(1.0, 1.0, 1.0), FitUnits(unit, penalty)
