@@ -134,7 +134,7 @@ def budgets(*names: str) -> None:
             means = {method: float(np.mean(found)) for method, found in scores.items()}
             ours = means.pop("PooledDPALS")
             best = min(means, key=lambda method: means[method])
-            remarks = ["WORSE"] * (ours > 1.001 * means[best]) + ["RISES"] * (ours > last)
+            remarks = ["WORSE"] * (ours > 1.001 * means[best]) + ["RISES"] * (round(ours, 4) > round(last, 4))
             print(
                 f"  epsilon {epsilon:6}: {ours:.4f} ± {np.std(scores['PooledDPALS']):.4f}  "
                 f"{100 * (ours / means[best] - 1):+7.2f} %  {best} {means[best]:.4f}  {' '.join(remarks)}",

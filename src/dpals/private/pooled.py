@@ -18,6 +18,7 @@ from dpals.release.contribution import Contribution, Pattern
 Doubles = NDArray[np.float64]
 
 _JUST_BELOW = 1 - 1e-9  # so that rounding on the mechanism's grid does not scale a user down once more
+_JUST_BELOW_SINGLE = 1 - 2.0**-22  # the same for coefficients in single precision
 
 
 def covariance_share(rank: int) -> float:
@@ -170,7 +171,7 @@ def step_contributions(ratings: Ratings, public: PooledStep) -> tuple[Contributi
 
     lengths = row_norms(vectors)
     norms = entry_norms(ratings.indptr, coefficients) * lengths
-    scales = np.minimum(1.0, bounds.moments / np.maximum(norms, 1e-300)) * _JUST_BELOW
+    scales = np.minimum(1.0, bounds.moments / np.maximum(norms, 1e-300)) * _JUST_BELOW_SINGLE
     scale_rows(ratings.indptr, coefficients, scales)
 
     everyone, parts = Pattern.one_item(n_users), users.user_weights * scales
@@ -182,7 +183,7 @@ def step_contributions(ratings: Ratings, public: PooledStep) -> tuple[Contributi
     if public.fit is not None:
         assert isinstance(problem, LeastSquaresProblem)
         # A user whose contribution is scaled down hides one of its dimensions.
-        hidden = np.where(scales < _JUST_BELOW, 1 / np.maximum(np.diff(ratings.indptr), 1), 0.0)
+        hidden = np.where(scales < _JUST_BELOW_SINGLE, 1 / np.maximum(np.diff(ratings.indptr), 1), 0.0)
         fits = _fits(ratings, problem, norms_of_residuals**2, inverses, sampled, parts * (1 - hidden))
         contributions.append(fit_contribution(fits, public.fit))
     if public.history is not None:

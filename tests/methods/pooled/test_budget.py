@@ -1,5 +1,7 @@
 """How the budget is divided, and which rank suits it."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,6 +18,7 @@ from dpals.methods.pooled.budget import (
     signal_of_weights,
     spread_over,
 )
+from dpals.release.accounting import Budget
 
 SHARES = Shares(first=0.005, weights=0.1, cooccurrence=0.25, biases=0.04, gram=0.03)
 share, small = st.floats(0.001, 0.49), st.floats(0.001, 0.01)
@@ -56,7 +59,14 @@ def test_steps_that_are_spread_again_cost_no_more_than_before(steps, number):
         were, are = (sum(getattr(step, kind) for step in some) for some in (before, after))
         assert were * (1 - 1e-8) - number <= are <= were
     costs = [costs_of(step) for step in after]
-    np.testing.assert_allclose(np.divide(costs[1:], costs[:-1]), GROWTH, rtol=1e-6)
+    np.testing.assert_allclose(np.divide(costs[1:], costs[:-1]), min(GROWTH, 100 ** (1 / number)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("steps", [100, 5000])
+def test_each_of_very_many_steps_can_be_paid_for(steps):
+    rest = Budget(0.01, 1e-9).cost
+    costs = Shares(first=0.005, weights=0.1, cooccurrence=0.25, biases=0.04, gram=0.03, fit=0.01, history=0.003)
+    assert all(min(astuple(step)) > 0 for step in costs.training(rest, rank=3, steps=steps).steps)
 
 
 def test_shares_are_of_what_they_say():

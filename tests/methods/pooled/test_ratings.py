@@ -116,6 +116,11 @@ def test_where_cooccurrence_misleads_factors_start_again_and_take_more_steps(mis
     assert abs(np.corrcoef(strongest, taste)[0, 1]) > 0.97
 
 
+def test_with_a_single_step_factors_that_mislead_are_dropped(misleading):
+    model, _ = fitted(misleading[0], rank=None, steps=1, epsilon=100)
+    assert model.rank == 0
+
+
 def test_factors_do_not_start_again_where_the_caller_chose_their_number(misleading):
     seen = []
     fitted(misleading[0], rank=3, steps=4, epsilon=100, after_step=lambda *step: seen.append(step[:2]))

@@ -26,6 +26,7 @@ FIT_SHARE = 0.01  # of each step, for how well users' ratings are fitted
 HISTORY_SHARE = 0.003  # of each step, for what users' histories say about their vectors, and once before them
 GROWTH = 1.15
 """Each step costs this many times what the one before cost: early steps only need to find the direction."""
+_MOST_GROWTH = 100.0  # however many steps there are, so that the first can be paid for
 _ROUNDS = 4  # of co-occurrence
 _ROUND_GROWTH = 2.5
 _HALF_SIGNAL = 40.0  # with which co-occurrence gets half its share
@@ -135,7 +136,7 @@ class Settings:
 
 
 def _rising(total: float, growth: float, length: int) -> Doubles:
-    powers = growth ** np.arange(length)
+    powers = min(growth, _MOST_GROWTH ** (1 / length)) ** np.arange(length)
     result: Doubles = total * powers / powers.sum()
     return result
 

@@ -75,7 +75,7 @@ def fit_ratings(
             learner.fade(FADING)
         learner.step(ahead.pop(0), f"step {number}")
         doubtful = settings.rank is None and learner.comparison.speaks_against_factors
-        if doubtful and number == 1:
+        if doubtful and number == 1 and ahead:
             learner.start_again(random_factors(ratings.n_items, rank, settings.seed + 1))
             ahead = spread_over(ahead, LONGER * settings.steps - number)
         if not ahead:
