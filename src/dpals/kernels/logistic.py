@@ -1,5 +1,7 @@
 """A small logistic regression for every row of a sparse matrix: which of the columns the row has."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -13,20 +15,31 @@ Floats = NDArray[np.float32]
 
 _NEWTON_STEPS = 3
 _LONGEST_STEP = np.float32(2)
-_BLOCK = 256  # columns that are looked at together, so that they stay in the nearest cache
 _LARGEST_LOG_ODDS = np.float32(30)
 _BITS_OF_E = np.float32(1 / LOG_2)
 _SERIES = np.cumprod([1.0, *(LOG_2 / k for k in range(1, 7))]).astype(np.float32)  # of 2^t, good for |t| <= 1/2
 _LANES = padded(1, np.float32)
 
 
+class ColumnGroups(NamedTuple):
+    """Groups of columns that are alike, so that a row need not look at every column.
+
+    A group counts as `counts` columns whose log odds are normal over the group: for a row with the solution x they have
+    the mean offsets + x . means and the variance x^2 . variances, which raises the mean of the odds.
+    """
+
+    counts: Floats
+    offsets: Floats
+    means: Floats
+    variances: Floats
+
+
 def solve_logistic(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     features: Floats,
-    offsets: Floats,
+    groups: ColumnGroups,
     base: Floats,
-    considered: NDArray[np.bool_],
     *,
     ridged: int,
     inverses: Floats | None = None,
@@ -35,26 +48,27 @@ def solve_logistic(
 ) -> Floats:
     """The most likely x_i of every row, if the row has column j with log odds o_j + x_i . f_j.
 
-    Minimises the sum over the considered columns j of log(1 + exp(h_ij)) - [i has j] h_ij, h_ij = o_j + x_i . f_j,
-    plus x_i . base x_i / 2, by three steps of Newton's method. The last feature must be 1 for all columns: its
-    coordinate says how many columns the row has. A row's solution depends on that row's entries alone, to the last
-    bit, for any number of threads and any type of processor.
+    Minimises the sum over all columns j of log(1 + exp(h_ij)) - [i has j] h_ij, h_ij = o_j + x_i . f_j, plus
+    x_i . base x_i / 2, by three steps of Newton's method. In the first term groups stand for their columns. So the time
+    is that of the groups and of the row's own entries. The last feature must be 1 for all columns: its coordinate says
+    how many columns the row has. A row's solution depends on that row's entries alone, to the last bit, for any number
+    of threads and any type of processor.
 
     Parameters
     ----------
     indptr, indices
         The columns of each row.
-    features, offsets
-        f_j and o_j, one row and one number per column.
+    features
+        f_j, one row per column.
+    groups
+        All columns.
     base
         Symmetric and positive: the ridges.
-    considered
-        Which columns count. Leaving out rare ones saves time.
     ridged
         How many of the leading coordinates `inverses` is about.
     inverses
         If given, it is filled with the inverse of a row's last Newton system on the ridged coordinates: its upper
-        triangle, one line for each row that is `inverted`. Rows without a considered column leave their line as it was.
+        triangle, one line for each row that is `inverted`. Rows without entries leave their line as it was.
     inverted
         The rows that `inverses` has a line for; all by default.
     threads
@@ -62,66 +76,70 @@ def solve_logistic(
 
     Returns
     -------
-    array with one solution per row; zero for rows without a considered column
+    array with one solution per row; zero for rows without entries
     """
     rank = features.shape[1]
     solutions = np.zeros((len(indptr) - 1, rank), np.float32)
-    columns = _columns(features[considered], offsets[considered], base)
-    places = np.where(considered, np.cumsum(considered) - 1, -1)
+    padded_groups = _padded(groups, base)
     wanted = lines_of(len(solutions), inverses, inverted)
     # Newton's method has two starting points for each doubling of the number of columns that a row has.
-    levels = np.arange(2 * max(int(considered.sum()), 1).bit_length() + 1)
-    total = np.maximum(exponentials(offsets[considered]).sum(), 1e-30)
+    levels = np.arange(2 * len(features).bit_length() + 1)
+    total = np.maximum(np.sum(groups.counts * exponentials(groups.offsets)), 1e-30)
     starts = (levels * (LOG_2 / 2) - logarithms(total)).astype(np.float32)
-    beginnings = (starts, *_first_expectations(starts, rank, columns))
+    beginnings = (starts, *_first_expectations(starts, rank, padded_groups))
 
     def work(start: int, stop: int) -> None:
-        _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, solutions, *wanted)
+        _solve(indptr, indices, features, padded_groups, beginnings, ridged, start, stop, solutions, *wanted)
 
-    in_threads(work, np.arange(len(indptr), dtype=np.int64), threads)
+    in_threads(work, indptr, threads)
     return solutions
 
 
-def _columns(features: Floats, offsets: Floats, base: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Features by row and, in blocks, by coordinate; offsets; the ridges. All are padded, with columns of no odds."""
-    (n_columns, rank), common = features.shape, padded_system(base)
-    n_blocks, width = -(-n_columns // _BLOCK), len(common)
-    rows = np.zeros((n_blocks * _BLOCK, width), np.float32)
-    rows[:n_columns, :rank] = features
-    logs = np.full(n_blocks * _BLOCK, -_LARGEST_LOG_ODDS)
-    logs[:n_columns] = offsets
-    lines = np.ascontiguousarray(rows.reshape(n_blocks, _BLOCK, width).transpose(0, 2, 1))
-    return rows, lines, logs, common
+def _padded(groups: ColumnGroups, base: Floats) -> tuple[Floats, ...]:
+    """Means and variances by group and by coordinate, padded with groups of no columns; log odds; counts; ridges."""
+    (n_groups, rank), common = groups.means.shape, padded_system(base)
+    depth, width = padded(n_groups, np.float32), len(common)
+    means, variances = np.zeros((2, depth, width), np.float32)
+    means[:n_groups, :rank], variances[:n_groups, :rank] = groups.means, groups.variances
+    counts, logs = np.zeros(depth, np.float32), np.zeros(depth, np.float32)
+    counts[:n_groups], logs[:n_groups] = groups.counts, groups.offsets
+    lines = np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T) / np.float32(2)
+    return means, variances, *lines, logs, counts, common
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
-def _first_expectations(starts, rank, columns):  # type: ignore[no-untyped-def]
+def _first_expectations(starts, rank, groups):  # type: ignore[no-untyped-def]
     """`_expectations` at the starting points of Newton's method, which many rows share."""
-    width = columns[0].shape[1]
+    means = groups[0]
+    width = means.shape[1]
     moments = np.empty((len(starts), 1, width), np.float32)
     systems = np.zeros((len(starts), width, width + _LANES), np.float32)
-    scratch = _scratch(width)
+    scratch = _scratch(means)
     solution = np.zeros(rank, np.float32)
     for level in range(len(starts)):
         solution[rank - 1] = starts[level]
-        _expectations(solution, columns, moments[level], systems[level], scratch)
+        _expectations(solution, groups, moments[level], systems[level], scratch)
     return moments, systems
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
-def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, solutions, inverses, lines):  # type: ignore[no-untyped-def]
-    rows, _, _, common = columns
+def _solve(indptr, indices, features, groups, beginnings, ridged, start, stop, solutions, inverses, lines):  # type: ignore[no-untyped-def]
+    means, common = groups[0], groups[-1]
     starts, first_moments, first_systems = beginnings
-    width, rank = rows.shape[1], solutions.shape[1]
+    width, rank = means.shape[1], solutions.shape[1]
     system = np.zeros((width, width + _LANES), np.float32)
     step, reciprocals = np.empty((1, width), np.float32), np.empty((1, width), np.float32)
-    observed, moments = np.empty((1, width), np.float32), np.empty((1, width), np.float32)
+    observed, moments = np.empty(rank, np.float32), np.empty((1, width), np.float32)
     root = np.empty((width, width), np.float32)
-    scratch = _scratch(width)
+    scratch = _scratch(means)
     for i in range(start, stop):
-        count = _sum_of_observed(indices[indptr[i] : indptr[i + 1]], places, rows, observed)
+        count = indptr[i + 1] - indptr[i]
         if count == 0:
             continue
+        observed[:] = 0
+        for column in indices[indptr[i] : indptr[i + 1]]:
+            for k in range(rank):
+                observed[k] += features[column, k]
         solution, level = solutions[i], _half_doublings(count)
         solution[rank - 1] = starts[level]
         moments[:] = first_moments[level]
@@ -129,9 +147,9 @@ def _solve(indptr, indices, places, columns, beginnings, ridged, start, stop, so
         solved = True
         for number in range(_NEWTON_STEPS):
             if number:
-                _expectations(solution, columns, moments, system, scratch)
+                _expectations(solution, groups, moments, system, scratch)
             for k in range(width):
-                pull = observed[0, k] - moments[0, k]
+                pull = observed[k] - moments[0, k] if k < rank else np.float32(0)
                 for other in range(rank):
                     pull -= common[k, other] * solution[other]
                 system[k, width] = pull
@@ -160,51 +178,50 @@ def _half_doublings(count):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _scratch(width):  # type: ignore[no-untyped-def]
-    """Buffers for one block of columns."""
-    chances, scaled = np.empty((_BLOCK, 1), np.float32), np.empty((_BLOCK, width), np.float32)
-    return chances, scaled, np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.int32)
-
-
-@njit(nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _sum_of_observed(columns, places, rows, observed):  # type: ignore[no-untyped-def]
-    """Sum of the features of the row's considered columns, and the number of these columns."""
-    count = 0
-    observed[:] = 0
-    for column in columns:
-        if places[column] >= 0:
-            count += 1
-            for k in range(rows.shape[1]):
-                observed[0, k] += rows[places[column], k]
-    return count
+def _scratch(means):  # type: ignore[no-untyped-def]
+    """Buffers for numbers by group."""
+    depth, width = means.shape
+    chances, scaled = np.empty((depth, 1), np.float32), np.empty((depth, width), np.float32)
+    spreads = np.empty((1, width), np.float32)
+    return chances, scaled, spreads, np.empty(depth, np.float32), np.empty(depth, np.int32)
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
-def _expectations(solution, columns, moments, system, scratch):  # type: ignore[no-untyped-def]
-    """moments = sum_j p_j f_j and system = common + sum_j p_j (1 - p_j) f_j f_j^T, p_j the chance of column j."""
-    rows, lines, logs, common = columns
-    chances, scaled, odds, bits = scratch
-    width = rows.shape[1]
-    moments[:] = 0
+def _expectations(solution, groups, moments, system, scratch):  # type: ignore[no-untyped-def]
+    """moments = sum_j p_j f_j and system = common + sum_j p_j (1 - p_j) f_j f_j^T, p_j the chance of column j.
+
+    Where the columns of a group have odds in proportion to exp(x . f_j), their features have the group's mean plus the
+    variance times x.
+    """
+    means, variances, mean_lines, variance_lines, logs, counts, common = groups
+    chances, scaled, spreads, odds, bits = scratch
+    depth, width = means.shape
     for k in range(width):
         for other in range(k, width):
             system[k, other] = common[k, other]
-    for block in range(len(lines)):
-        first = block * _BLOCK
-        for j in range(_BLOCK):
-            odds[j] = logs[first + j]
+    odds[:] = logs
+    for k in range(len(solution)):
+        square = solution[k] * solution[k]
+        for j in range(depth):
+            odds[j] += solution[k] * mean_lines[k, j] + square * variance_lines[k, j]
+    _exponentials(odds, bits)
+    for j in range(depth):
+        chances[j, 0] = counts[j] * odds[j] / (1 + odds[j])
+        odds[j] = np.sqrt(counts[j] * odds[j]) / (1 + odds[j])
+    moments[:] = 0
+    spreads[:] = 0
+    add_weighted_rows(moments, chances, means, depth)
+    add_weighted_rows(spreads, chances, variances, depth)
+    for k in range(len(solution)):
+        moments[0, k] += spreads[0, k] * solution[k]
+        system[k, k] += spreads[0, k]
+    for j in range(depth):
+        scaled[j] = means[j]
         for k in range(len(solution)):
-            for j in range(_BLOCK):
-                odds[j] += solution[k] * lines[block, k, j]
-        _exponentials(odds, bits)
-        for j in range(_BLOCK):
-            chances[j, 0] = odds[j] / (1 + odds[j])
-            odds[j] = np.sqrt(odds[j]) / (1 + odds[j])
-        for j in range(_BLOCK):
-            for k in range(width):
-                scaled[j, k] = odds[j] * rows[first + j, k]
-        add_weighted_rows(moments, chances, rows[first : first + _BLOCK], _BLOCK)
-        add_product(system, scaled, scaled, _BLOCK)
+            scaled[j, k] += variances[j, k] * solution[k]
+        for k in range(width):
+            scaled[j, k] *= odds[j]
+    add_product(system, scaled, scaled, depth)
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]

@@ -8,15 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 from dpals.data.population import remembered
 from dpals.data.ratings import Ratings
 from dpals.errors import InputError
-from dpals.kernels.elementary import logistic, powers
+from dpals.kernels.elementary import powers
 from dpals.kernels.least_squares import solve_rows
-from dpals.kernels.logistic import solve_logistic
-from dpals.kernels.quadrature import NODE_SHARES, NODES
-from dpals.kernels.rows import entry_products, gram_matrix, row_combinations, row_norms
+from dpals.kernels.logistic import ColumnGroups, solve_logistic
+from dpals.kernels.rows import entry_products, gram_matrix, row_combinations
+from dpals.private.item_groups import group_items
 
 Floats = NDArray[np.float32]
 
-_CONSIDERED = 0.95  # share of the expected pairs of user and item that the considered items make up
 SHORT_HISTORY = 20.0
 """Items of a user that say half of what a long history says about the user."""
 _ACTIVITY_RIDGE = 1e-3  # a user's number of items is known, so the ridge is for numerical safety only
@@ -149,27 +148,21 @@ class LogisticProblem:
         f_j, one row per item; 1 at the end.
     offsets
         Log odds of the item for an average user.
-    considered
-        Items that take part; leaving out rare ones saves time.
+    groups
+        The items in groups, which stand for all items that the user might have.
     """
 
     features: Floats
     offsets: Floats
-    considered: NDArray[np.bool_]
+    groups: ColumnGroups
     ridge: float = 1.0
 
     @classmethod
     def of(cls, factors: ArrayLike, offsets: ArrayLike) -> "LogisticProblem":
-        """With the most popular items, which make up 19 of 20 expected pairs of user and item."""
+        """For items with these factors and log odds for an average user."""
         factors, offsets = _single(factors), _single(offsets)
-        leanings = row_norms(factors)[:, None] * NODES
-        chances = (logistic(offsets[:, None] + leanings) * NODE_SHARES).sum(axis=1)  # means over normal x
-        order = np.argsort(-chances, kind="stable")
-        needed = np.searchsorted(np.cumsum(chances[order]), _CONSIDERED * chances.sum()) + 1
-        considered = np.zeros(len(chances), bool)
-        considered[order[:needed]] = True
         features = np.column_stack([factors, np.ones(len(factors), np.float32)])
-        return cls(np.ascontiguousarray(features, np.float32), offsets, considered)
+        return cls(np.ascontiguousarray(features, np.float32), offsets, group_items(factors, offsets))
 
     @property
     def rank(self) -> int:
@@ -190,9 +183,8 @@ class LogisticProblem:
             ratings.indptr,
             ratings.indices,
             self.features,
-            self.offsets,
+            self.groups,
             base,
-            self.considered,
             ridged=self.rank,
             inverses=inverses,
             inverted=inverted,
