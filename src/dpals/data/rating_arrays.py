@@ -12,7 +12,6 @@ from dpals.errors import InputError, RangeMissingError
 
 Range = tuple[float, float]
 """Lowest and highest possible rating."""
-_LARGEST_BOUND = 1e15  # squares of sums of ratings stay far from the largest number in single precision
 
 
 def checked_range(rating_range: Range | None, *, has_ratings: bool) -> Range | None:
@@ -40,8 +39,6 @@ def checked_range(rating_range: Range | None, *, has_ratings: bool) -> Range | N
         raise InputError(f"rating_range must be two numbers (lowest, highest), not {rating_range!r}") from None
     if not (isfinite(low) and isfinite(high) and low < high):
         raise InputError(f"rating_range must be two finite numbers, the lower one first, not {rating_range!r}")
-    if max(-low, high) > _LARGEST_BOUND:
-        raise InputError(f"rating_range must lie between -1e15 and 1e15, not {rating_range!r}")
     return low, high
 
 

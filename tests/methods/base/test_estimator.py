@@ -41,6 +41,15 @@ def test_a_ledger_that_is_none_is_refused_before_anything_else():
         dpals.ItemMean(1.0).fit(RATINGS, ledger="ledger.db")
 
 
+@pytest.mark.parametrize("scale", [(1, 1e16), (-1e30, 5)])
+def test_ratings_whose_sums_of_squares_could_overflow_are_refused_before_anything_else(scale):
+    ledger = dpals.Ledger()
+    ratings = dpals.Ratings.from_arrays([1, 2], [1, 2], [3, 4], rating_range=scale)
+    with pytest.raises(dpals.InputError, match="declare a narrower one"):
+        dpals.PooledDPALS(1.0).fit(ratings, ledger=ledger)
+    assert ledger.entries() == []
+
+
 def test_the_statement_of_each_step_counts_the_whole_run(tmp_path):
     """Until a run ends, it may still spend all that it reserved."""
     steps, ledger = [], dpals.Ledger(tmp_path / "ledger.db")

@@ -26,6 +26,8 @@ from dpals.release.mechanism import Mechanism
 from dpals.release.passes import Engine
 from dpals.statement.record import Statement
 
+_LARGEST_RATING = 1e15  # sums of squares stay far from the largest number in single precision
+
 
 class Estimator(Parameters):
     """Base of all methods. Subclasses declare their arguments with `parameter`; `fit` sets ``model_``."""
@@ -72,6 +74,11 @@ class Estimator(Parameters):
             raise InputError(
                 f"{type(self).__name__} needs all ratings in memory and cannot be trained on blocks: read them with "
                 "dpals.read_ratings, or choose another method"
+            )
+        if ratings.rating_range is not None and max(map(abs, ratings.rating_range)) > _LARGEST_RATING:
+            raise InputError(
+                f"methods train on ratings between -{_LARGEST_RATING:g} and {_LARGEST_RATING:g}, and the declared "
+                f"range is {ratings.rating_range}: declare a narrower one"
             )
         self.check_parameters()
         self._check(ratings)
