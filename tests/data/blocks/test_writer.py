@@ -83,6 +83,17 @@ def test_blocks_hold_what_read_ratings_reads(rows, kind, ratings_per_block):
         assert all(part.n_ratings <= ratings_per_block or part.n_users == 1 for part in blocks)
 
 
+@pytest.mark.parametrize("bad_first", [True, False])
+def test_all_rows_that_are_read_at_once_may_be_bad(tmp_path, monkeypatch, bad_first):
+    monkeypatch.setattr(block_source, "ROWS_AT_ONCE", 2)
+    rows = [("ann", "tea", 9.0), ("ann", "rye", 9.0), ("bob", "tea", 3.0), ("bob", "rye", 4.0)]
+    frame = pl.DataFrame(rows if bad_first else rows[::-1], schema=["user", "item", "rating"], orient="row")
+    frame.write_parquet(tmp_path / "table.parquet", row_group_size=2)
+    facts = {"rating_range": RANGE, "on_bad_rows": "drop"}
+    blocks = write_blocks(tmp_path / "table.parquet", tmp_path / "blocks", **facts)
+    assert_same_population(blocks, read_ratings(tmp_path / "table.parquet", **facts))
+
+
 @settings(max_examples=30)
 @given(few_rows(), st.randoms(use_true_random=False))
 def test_the_bytes_do_not_depend_on_order_or_parts(rows, dice):

@@ -69,9 +69,11 @@ class Runs:
         indices = arrays["indices"][low:high]
         places = _places_file(self.folder, number)
         users = stored_ids(arrays, "users", start, stop)
+        if not is_text(users):  # nor is a run without rows, whatever the ids of others
+            users = users.astype("T" if self.facts.user_ids == "text" else self.facts.user_ids)
         return UserRows(
             arrays["hashes"][start:stop].copy(),
-            users if is_text(users) else users.astype(self.facts.user_ids),
+            users,
             arrays["indptr"][start : stop + 1] - low,
             MappedFile(places).arrays["places"][indices] if places.exists() else indices.copy(),
             arrays["values"][low:high].copy() if "values" in arrays else None,
