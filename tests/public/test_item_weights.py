@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpals.public.item_weights import groups_of_equal_weight, squares_per_weight, weight_estimates
+from dpals.public.item_weights import WeightEstimates, groups_of_equal_weight, squares_per_weight, weight_estimates
 
 
 @pytest.mark.parametrize("noise", [0.5, 30.0])
@@ -92,3 +92,11 @@ def test_squares_per_weight_are_those_of_the_groups_as_far_as_noise_allows():
     assert np.all(squares_per_weight(np.array([-50.0, 50.0]), 1e-9, weights, groups, 3.4) <= 1)
     assert np.all(squares_per_weight(np.array([-50.0, 50.0]), 1e-9, weights, groups, 3.4) > 0)
     assert np.isfinite(squares_per_weight(np.zeros(2), 1.0, np.zeros(3), groups, 0.0)).all()
+
+
+def test_popular_items_are_as_many_as_share_the_weight():
+    weights = np.append(np.full(50, 10.0), np.zeros(10_000))
+    assert WeightEstimates.certain(weights).n_popular == pytest.approx(50)
+    released = weights + np.random.default_rng(5).normal(size=len(weights))
+    assert 50 < weight_estimates(released, 1.0).n_popular < 500, "few are popular, as far as can be known"
+    assert WeightEstimates.certain(np.zeros(3)).n_popular == 0

@@ -65,6 +65,11 @@ class WeightEstimates:
         return float(self.mean @ self.known / max(float(self.mean.sum()), 1e-300))
 
     @property
+    def n_popular(self) -> float:
+        """How many items of the same weight would concentrate it as much."""
+        return float(self.mean.sum() ** 2 / max(float(np.sum(self.root_mean_square**2)), 1e-300))
+
+    @property
     def reliability(self) -> Doubles:
         """The best linear estimate from a sum has the rms as its weight, and the sum times this."""
         result: Doubles = self.size_biased_mean / np.maximum(self.size_biased_rms, 1e-300)

@@ -28,7 +28,11 @@ def of_ratings(weights, noise, budget, typical_count=50.0):
     return rank_for_ratings(signal_of_tastes(signal_of_weights(weights, noise, budget), typical_count))
 
 
-RANKS = (of_ratings, rank_for_implicit)
+def of_implicit(weights, noise, budget, typical_count=50.0):
+    return rank_for_implicit(signal_of_weights(weights, noise, budget), typical_count, n_popular=1000)
+
+
+RANKS = (of_ratings, of_implicit)
 
 
 def costs_of(step):
@@ -99,22 +103,22 @@ def test_noise_alone_hardly_ever_rises_above_itself():
 @pytest.mark.parametrize("rank", RANKS)
 def test_more_budget_never_lowers_the_rank_and_noise_has_none(rank):
     weights = np.geomspace(2000, 2, 500)
-    ranks = [rank(weights, 10.0, dpals.Budget(epsilon, 1e-5)) for epsilon in (0.01, 0.1, 1, 10, 100)]
+    ranks = [rank(weights, 10.0, dpals.Budget(epsilon, 1e-5)) for epsilon in (0.001, 0.1, 1, 10, 100)]
     assert ranks == sorted(ranks)
     assert ranks[0] == 0 < ranks[-1] <= 32
     assert rank(np.zeros(500), 10.0, dpals.Budget(100.0, 1e-5)) == 0
 
 
 def test_the_rank_is_at_most_the_number_of_items():
-    assert rank_for_implicit(np.full(3, 1e6), 1.0, dpals.Budget(10.0, 1e-5)) == 3
-    ratings = dpals.Ratings.from_arrays(
-        np.repeat(np.arange(3000), 3), np.tile([0, 1, 2], 3000), np.tile([1, 3, 5], 3000), rating_range=(1, 5)
-    )
+    pairs = np.repeat(np.arange(3000), 3), np.tile([0, 1, 2], 3000)
+    assert dpals.PooledDPALS(100.0, steps=1).fit(dpals.Ratings.from_arrays(*pairs)).rank_ == 3
+    ratings = dpals.Ratings.from_arrays(*pairs, np.tile([1, 3, 5], 3000), rating_range=(1, 5))
     assert 0 <= dpals.PooledDPALS(100.0, steps=1).fit(ratings).rank_ <= 3
 
 
-def test_users_with_few_ratings_leave_less_to_learn_about_tastes():
-    ranks = [of_ratings(np.full(500, 300.0), 10.0, dpals.Budget(5.0, 1e-5), count) for count in (1, 10, 100)]
+@pytest.mark.parametrize(("rank", "counts"), [(of_ratings, (1, 10, 100)), (of_implicit, (0.3, 3, 100))])
+def test_users_with_few_ratings_leave_less_to_learn_about_tastes(rank, counts):
+    ranks = [rank(np.full(500, 300.0), 10.0, dpals.Budget(2.0, 1e-5), count) for count in counts]
     assert ranks == sorted(set(ranks))
 
 

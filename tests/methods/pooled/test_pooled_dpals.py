@@ -179,6 +179,6 @@ def test_bounds_are_those_of_the_proof():
         found = bounds(method)
         residual = found.pop("right-hand sides") / (clip * length)  # the typical one of ratings is learned
         assert residual == pytest.approx(1) if data is pairs else 0.3 < residual < 3
-        assert len(found) == (15 if data is ratings else 8)
+        assert len(found) == (15 if data is ratings else 9)
         for purpose, bound in found.items():
             assert bound == pytest.approx(expected[purpose], rel=1e-3), purpose

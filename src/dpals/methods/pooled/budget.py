@@ -16,6 +16,9 @@ _MORE_WEIGHT = 0.25  # share of the rest that goes to item weights if nothing is
 _SOME_WEIGHT = 1e-4  # in any case: every release costs something
 _LEAST_SIGNAL = 430.0  # times the ratings of a user, if these are many, from which on factors pay
 _FEW_RATINGS = 8.0  # of a user, with which it must be twice as much
+_LEAST_USE = 4000.0  # signal times popular items from which on factors of implicit feedback pay
+_FEW_POPULAR = 600.0  # items, for which the signal must be half as large as for none
+_FEW_ITEMS = 20.0  # of a user, with which it must be twice as large
 
 FIRST_SHARE = 0.005  # of the budget, for the global mean of ratings, or how many items users have
 SCALE_SHARES = (0.0025, 0.01)  # of the budget, for the typical distance of ratings from the mean, and their spread
@@ -207,18 +210,19 @@ def rank_for_ratings(signal: float) -> int:
     return 0 if signal == 0 else max(1, min(round(0.15 * signal), round(1.45 * signal**0.4), _LARGEST_RANK))
 
 
-def rank_for_implicit(weights: Doubles, noise: float, budget: Budget) -> int:
-    """The same for implicit feedback, which says more about users' tastes: at most 31.
+def rank_for_implicit(signal: float, typical_count: float, n_popular: float) -> int:
+    """The rank that did best on implicit feedback with such a signal; 0 if it is too small.
 
-    The rank is one less than a multiple of 8, because kernels work on eight coordinates.
+    Users with `typical_count` items, if these are few, do not say much about many tastes. What there is to learn adds
+    up over the items that most pairs are about. The rank is one less than a multiple of 8, because kernels work on
+    eight coordinates.
 
     Examples
     --------
-    >>> weights = np.full(1000, 300.0)
-    >>> [rank_for_implicit(weights, noise=20.0, budget=Budget(epsilon, 1e-5)) for epsilon in (0.01, 1.0, 10.0)]
-    [0, 15, 31]
+    >>> [rank_for_implicit(signal, typical_count=20.0, n_popular=1000) for signal in (2.0, 8.0, 40.0, 2000.0)]
+    [0, 7, 15, 31]
     """
-    signal = signal_of_weights(weights, noise, budget)
-    wanted = 5 * round(1.1 * signal**0.4) // 2 + 1
-    suitable = 0 if signal < 7 else min(8 * -(-wanted // 8) - 1, _LARGEST_RANK)
-    return min(suitable, len(weights))
+    use = signal * typical_count / (typical_count + _FEW_ITEMS)
+    if use * (n_popular + _FEW_POPULAR) < _LEAST_USE:
+        return 0
+    return min(8 * int(5.2 * use**0.3 / 8) + 7, _LARGEST_RANK)

@@ -25,6 +25,8 @@ Doubles = NDArray[np.float64]
 
 FADING = 0.5
 """What the evidence about factors is multiplied by before each early step, while users' vectors still change a lot."""
+SETTLING = 0.4
+"""Share of the steps before which it fades."""
 DAMPING = 0.3
 """Where a step lies between Newton's method (0, unstable) and expectation maximisation (1, slow)."""
 _RIDGE = 0.75  # of users' vectors, whose coordinates have unit variance, in units of the noise variance

@@ -28,7 +28,7 @@ from dpals.release.mechanism import Mechanism
 
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "ratings": {"steps": 6, "clip": 0.6, "cooccurrence_share": 0.4},
-    "implicit feedback": {"steps": 4, "clip": 0.5, "cooccurrence_share": 0.25},
+    "implicit feedback": {"steps": 6, "clip": 0.5, "cooccurrence_share": 0.25},
 }
 
 
@@ -63,7 +63,7 @@ class PooledDPALS(PrivateEstimator):
         default=None,
     )
     steps: int | None = parameter(
-        "Number of releases of right-hand sides: by default 6 for ratings and 4 for implicit feedback.",
+        "Number of releases of right-hand sides: by default 6.",
         Within(low=1, closed=True, whole=True, optional=True),
         default=None,
     )

@@ -17,18 +17,17 @@ from dpals.methods.pooled.budget import (
     signal_of_weights,
     spread_over,
 )
-from dpals.methods.pooled.learner import FADING, Expected, Learner, Start
+from dpals.methods.pooled.learner import FADING, SETTLING, Expected, Learner, Start
 from dpals.methods.pooled.releases import (
-    LARGEST_SUM,
     ItemStatistics,
     Training,
     release_cooccurrence,
     release_item_statistics,
+    release_squares,
     release_weights,
 )
 from dpals.methods.shared.means import release_mean_and_number, release_typical_distance
 from dpals.model.factor_model import FactorModel
-from dpals.private.pooled import Groups, squared_weight_contribution
 from dpals.private.scales import (
     MOST_DEVIATION,
     MOST_SPREAD,
@@ -36,18 +35,14 @@ from dpals.private.scales import (
     spread_contribution,
 )
 from dpals.public.initial_factors import random_factors
-from dpals.public.item_weights import groups_of_equal_weight, squares_per_weight
 from dpals.public.scales import Scales, Spread
 from dpals.release.contribution import Query
 from dpals.release.mechanism import Mechanism
 
 Doubles = NDArray[np.float64]
 
-SETTLING = 0.4
-"""Share of the steps before which the evidence about factors fades."""
 LONGER = 3
 """How many times as many steps there are if factors start again, at random: it takes longer to find the directions."""
-_GROUPS = 12  # of items, for squared weights
 
 
 def fit_ratings(
@@ -95,26 +90,15 @@ def _before_training(ratings: Population, settings: Settings, mechanism: Mechani
     training = release_item_statistics(ratings, settings.weight_exponent, mechanism, weight_costs)
     scales = _release_scales(training, mean, distance_cost, spread_cost)
     items = training.items
-    typical_count, at_least = (
-        (LARGEST_SUM * max(items.total_user_weight - less * items.total_noise, 0.0) / n_users) ** 2 for less in (0, 2)
-    )
+    typical_count, at_least = items.typical_count(n_users), items.typical_count(n_users, less=2.0)
     signal = signal_of_weights(items.weights, items.weight_noise, mechanism.budget)
     tastes = signal_of_tastes(signal, at_least)
     rank = min(rank_for_ratings(tastes), ratings.n_items) if settings.rank is None else settings.rank
     more = int(more_for_weights(items.estimates.share_known) * rest)
     training, rest = release_weights(training, more), rest - more
     costs = settings.shares.training(rest, rank, settings.steps, tastes)
-    squares = _release_squares(training, n_users, squares_cost)
+    squares = release_squares(training, n_users, squares_cost)
     return Start(training, squares, typical_count, n_users, mean, scales), rank, costs, centre_cost
-
-
-def _release_squares(training: Training, n_users: float, cost: int) -> Doubles:
-    """For each item the sum of squared weights over that of weights: 1 if its users have no others, less otherwise."""
-    weights = training.items.estimates.mean
-    groups = groups_of_equal_weight(weights, _GROUPS)
-    query = Query("squared weights of groups of items", 1, 1.0, "vector", _GROUPS)
-    squares = training.release(squared_weight_contribution, Groups(training.weights, groups, _GROUPS), query, cost)[0]
-    return squares_per_weight(squares, training.mechanism.releases[-1].sigma, weights, groups, n_users)
 
 
 def _release_scales(training: Training, mean: float, distance_cost: int, spread_cost: int) -> Scales:

@@ -15,12 +15,14 @@ from dpals.private.histories import Histories, HistoryFit, history_gram_contribu
 from dpals.private.pooled import (
     Bounds,
     Features,
+    Groups,
     PooledStep,
     RatingWeights,
     covariance_share,
     direction_contribution,
     feature_gram_contribution,
     item_weight_contribution,
+    squared_weight_contribution,
     step_contributions,
     weight_contributions,
 )
@@ -29,7 +31,7 @@ from dpals.private.user_vectors import SHORT_HISTORY, LeastSquaresProblem, Logis
 from dpals.public.histories import history_features, whitened
 from dpals.public.initial_factors import random_factors
 from dpals.public.item_step import unpacked
-from dpals.public.item_weights import WeightEstimates, weight_estimates
+from dpals.public.item_weights import WeightEstimates, groups_of_equal_weight, squares_per_weight, weight_estimates
 from dpals.public.pooled import PooledGram, cooccurrence_features, inverse_root
 from dpals.public.scales import Fit
 from dpals.release.contribution import Query
@@ -39,6 +41,7 @@ from dpals.release.passes import BlockFunction
 Doubles = NDArray[np.float64]
 
 LARGEST_SUM = 20.0  # users whose rating weights add up to more count as this in pooled sums; about 400 ratings
+_GROUPS = 12  # of items, for squared weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,10 @@ class ItemStatistics:
         """Weights from 0 on; all 0 where they may be noise alone, so that nothing counts as evidence."""
         usable: Doubles = np.maximum(self.weights, 0.0) * self.can_learn
         return usable
+
+    def typical_count(self, n_users: float, less: float = 0.0) -> float:
+        """Ratings of a typical user, by a sum of user weights that is so many standard deviations of its noise less."""
+        return (LARGEST_SUM * max(self.total_user_weight - less * self.total_noise, 0.0) / n_users) ** 2
 
     @cached_property
     def estimates(self) -> WeightEstimates:
@@ -109,6 +116,15 @@ def release_weights(training: Training, cost: int) -> Training:
     before, now = items.weight_noise**-2, training.mechanism.releases[-1].sigma ** -2
     mean = (before * items.weights + now * weights) / (before + now)
     return replace(training, items=replace(items, weights=mean, weight_noise=(before + now) ** -0.5))
+
+
+def release_squares(training: Training, n_users: float, cost: int) -> Doubles:
+    """For each item the sum of squared weights over that of weights: 1 if its users have no others, less otherwise."""
+    weights = training.items.estimates.mean
+    groups = groups_of_equal_weight(weights, _GROUPS)
+    query = Query("squared weights of groups of items", 1, 1.0, "vector", _GROUPS)
+    squares = training.release(squared_weight_contribution, Groups(training.weights, groups, _GROUPS), query, cost)[0]
+    return squares_per_weight(squares, training.mechanism.releases[-1].sigma, weights, groups, n_users)
 
 
 def _weight_query(users: Population) -> Query:
