@@ -7,7 +7,7 @@ from tests.methods.test_blocks import InBlocks
 
 import dpals
 from dpals.engines.local import LocalEngine
-from dpals.evaluation.metrics import rmse
+from dpals.evaluation.metrics import recall_at_k, rmse
 from dpals.evaluation.splits import pairs, split_entries
 from dpals.methods import als_in_blocks
 from dpals.methods.als_in_memory import InMemory
@@ -43,6 +43,17 @@ def test_held_out_errors_are_those_of_predictions_from_what_is_known(training_on
     assert (part.n_ratings, number) == (known.n_ratings, hidden.n_ratings)
     expected = rmse(model.predict(known, *pairs(hidden)), hidden.values)
     assert np.sqrt(total / number) == pytest.approx(expected, rel=1e-5)
+
+
+def test_held_out_misses_are_those_of_lists_of_users_with_enough_items(training_on):
+    split = Split((0.9, 0.1), 5)
+    known, hidden = split_entries(data(implicit=True), split.fractions, split.seed)
+    model = dpals.ALS(rank=3, steps=2, ridge=5.0).fit(known).model_
+    asked = (np.diff(known.indptr) >= 4) & (np.diff(hidden.indptr) > 0)
+    total, number = training_on(data(implicit=True)).split(split)[1](model)
+    assert number == asked.sum() > 20
+    lists = model.recommend(known.take_users(asked), k=20)[0]
+    assert 1 - total / number == pytest.approx(recall_at_k(lists, hidden.take_users(asked), k=20), rel=1e-6)
 
 
 def test_the_unit_makes_no_difference_to_where_training_ends(training_on):

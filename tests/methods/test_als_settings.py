@@ -9,7 +9,7 @@ from tests.methods.every_method import data
 from tests.methods.test_blocks import InBlocks
 
 import dpals
-from dpals.evaluation.metrics import rmse
+from dpals.evaluation.metrics import recall_at_k, rmse
 from dpals.evaluation.splits import pairs, split_entries
 from dpals.methods import als
 from dpals.methods.als_settings import _SPLIT_SEED
@@ -102,9 +102,38 @@ def test_what_is_given_is_kept(noisy, monkeypatch):
     assert [getattr(method, name) for name in CHOSEN] == [4, 70.0, None]
 
 
-def test_implicit_feedback_has_settings_of_its_own():
-    method = dpals.ALS(steps=1).fit(data(implicit=True))
-    assert [getattr(method, name) for name in CHOSEN] == [32, 12.0, None]
+@pytest.fixture(scope="module")
+def visits():
+    """Most of what a user has is of one of 30 themes, as in a large catalogue."""
+    rng = np.random.default_rng(3)
+    users = np.repeat(np.arange(1500), 12)
+    themes = np.where(rng.random(len(users)) < 0.8, users % 30, rng.integers(0, 30, len(users)))
+    return dpals.Ratings.from_arrays(users, themes * 20 + rng.integers(0, 20, len(users)))
+
+
+def test_lists_are_about_as_good_as_with_the_best_of_many_settings(visits):
+    train, test = split_entries(visits, (0.8, 0.2))
+
+    def found(method):
+        return recall_at_k(method.fit(train).recommend(train, k=20)[0], test)
+
+    grid = itertools.product((0.3, 1.0, 3.0, 10.0), (0.003, 0.03, 0.3))
+    best = max(found(dpals.ALS(ridge=ridge, unseen_weight=weight)) for ridge, weight in grid)
+    assert found(dpals.ALS()) > 0.95 * best
+    assert found(dpals.ALS(ridge=12.0)) < 0.8 * best, "the setting to begin with"
+
+
+def test_what_is_given_for_implicit_feedback_is_kept(visits, monkeypatch):
+    method = dpals.ALS(steps=1, unseen_weight=0.5, rank=4).fit(visits)
+    assert (method.rank_, method.unseen_weight_, method.bias_ridge_) == (4, 0.5, None)
+    monkeypatch.delattr(als, "choose_for_lists")  # with a ridge nothing is chosen
+    method = dpals.ALS(steps=1, ridge=3.0).fit(visits)
+    assert (method.rank_, method.ridge_, method.unseen_weight_) == (64, 3.0, 0.1)
+
+
+def test_the_choice_for_lists_is_the_same_for_users_in_blocks(visits):
+    in_memory, in_blocks = dpals.ALS(rank=8).fit(visits), dpals.ALS(rank=8).fit(InBlocks(visits, public=5))
+    assert (in_memory.ridge_, in_memory.unseen_weight_) == (in_blocks.ridge_, in_blocks.unseen_weight_)
 
 
 @pytest.mark.parametrize("settings", [{}, {"biases": False}, {"rank": 3}], ids=str)

@@ -8,14 +8,14 @@ from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.methods.als_in_blocks import InBlocks
 from dpals.methods.als_in_memory import InMemory
-from dpals.methods.als_settings import Settings, Training, choose
+from dpals.methods.als_settings import Settings, Training, choose, choose_for_lists
 from dpals.methods.base.estimator import Estimator
 from dpals.methods.base.parameters import COUNT, NOT_NEGATIVE, WHOLE, Within, attribute, parameter
 from dpals.methods.paper_settings import reference_settings
 from dpals.model.factor_model import FactorModel
 from dpals.release.passes import Engine
 
-_RANK, _RIDGE, _BIAS_RIDGE = 32, 12.0, 5.0
+_RANK, _RANK_FOR_LISTS, _RIDGE, _BIAS_RIDGE = 32, 64, 12.0, 5.0
 
 
 class ALS(Estimator):
@@ -28,8 +28,9 @@ class ALS(Estimator):
     where n_i and n_j are the numbers of ratings of user i and item j, and Z and Z' the means of n_i^nu and n_j^mu.
 
     Without a ridge, ratings of any scale and shape will do: the ridges are chosen by how well short trainings predict a
-    tenth of the ratings, which they are not given. That takes up to twice as long as the training itself. With a ridge,
-    nothing is chosen.
+    tenth of the ratings, which they are not given. That takes up to twice as long as the training itself. For implicit
+    feedback it is by how many held-out items are in users' lists of 20, which takes longer. With a ridge, nothing is
+    chosen.
 
     Examples
     --------
@@ -41,19 +42,20 @@ class ALS(Estimator):
     """
 
     rank: int | None = parameter(
-        "Length of the vectors: by default 32, or as many as there are items if that is less.",
+        "Length of the vectors: by default 32, and 64 for implicit feedback; at most as many as there are items.",
         Within(low=1, closed=True, whole=True, optional=True),
         default=None,
         kw_only=False,
     )
     steps: int = parameter("How often users and items are solved for.", COUNT, default=15, kw_only=False)
     ridge: float | None = parameter(
-        "lambda: by default chosen for ratings, and 12 for implicit feedback.", Within(optional=True), default=None
+        "lambda: by default chosen by what predicts best what is held out.", Within(optional=True), default=None
     )
     user_exponent: float = parameter("nu: more ridge for users with many ratings.", NOT_NEGATIVE, default=0.7)
     item_exponent: float = parameter("mu: more ridge for items with many ratings.", NOT_NEGATIVE, default=0.7)
     unseen_weight: float | None = parameter(
-        "lambda_0: penalty on predictions for all pairs. By default 0.1 for implicit feedback and 0 for ratings.",
+        "lambda_0: penalty on predictions for all pairs. By default 0 for ratings. For implicit feedback it is chosen "
+        "with the ridge, and 0.1 if the ridge is given.",
         Within(closed=True, optional=True),
         default=None,
     )
@@ -69,6 +71,7 @@ class ALS(Estimator):
     seed: int = parameter("Chooses the random item factors that training starts from.", WHOLE, default=0)
     rank_: int = attribute("Length of the vectors.")
     ridge_: float = attribute("lambda, given or chosen.")
+    unseen_weight_: float = attribute("lambda_0, given or chosen.")
     bias_ridge_: float | None = attribute("Ridge of the biases, given or chosen; None without biases.")
 
     @classmethod
@@ -94,13 +97,15 @@ class ALS(Estimator):
 
     def _trained_on(self, training: Training, ratings: Population) -> FactorModel:
         settings = self._given(ratings)
-        if self.ridge is None and ratings.rating_range is not None:
+        if self.ridge is None and ratings.rating_range is None:
+            settings = choose_for_lists(training, settings, weight_is_free=self.unseen_weight is None)
+        elif self.ridge is None and ratings.rating_range is not None:
             low, high = ratings.rating_range
             settings = settings._replace(unit=(high - low) / 4)
             free = {"rank_is_free": self.rank is None, "bias_ridge_is_free": self.bias_ridge is None}
             settings = choose(training, settings, **free)
         self.rank_, self.ridge_ = settings.rank, settings.ridge * settings.unit
-        self.bias_ridge_ = settings.bias_ridge
+        self.bias_ridge_, self.unseen_weight_ = settings.bias_ridge, settings.unseen_weight
         for number, latest in enumerate(self._models(training, settings), 1):
             self._after_step(number, self._n_steps(settings.rank), latest)
         return latest
@@ -122,7 +127,7 @@ class ALS(Estimator):
         )
 
     def _default_rank(self, ratings: Population) -> int:
-        return min(_RANK, ratings.n_items)
+        return min(_RANK_FOR_LISTS if ratings.is_implicit else _RANK, ratings.n_items)
 
     def _models(self, training: Training, settings: Settings) -> Iterator[FactorModel]:
         """The model after each step."""

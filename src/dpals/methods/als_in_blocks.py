@@ -16,11 +16,11 @@ from dpals.data.population import PartOfPopulation, Population
 from dpals.errors import InputError
 from dpals.kernels.target import target
 from dpals.methods.als_in_memory import first_factors
-from dpals.methods.als_settings import Settings, SquaredErrors
+from dpals.methods.als_settings import SCORED_LISTS, Errors, Settings, with_lists
 from dpals.model.factor_model import FactorModel
 from dpals.private.means import pattern_of, per_entry
 from dpals.private.sampling import PartOfSplit, Split, part_of_split, split_parts
-from dpals.private.scoring import ScoredSplit, squared_errors
+from dpals.private.scoring import ScoredSplit, misses, squared_errors
 from dpals.private.user_vectors import LeastSquaresProblem
 from dpals.public.item_step import count_ridges, unpacked
 from dpals.release.contribution import Pattern
@@ -69,15 +69,15 @@ class InBlocks:
             latest = settings.model(self.population, factors, biases, counts.mean, user_ridge)
             yield latest
 
-    def split(self, split: Split) -> "tuple[InBlocks, Callable[[FactorModel], SquaredErrors]]":
+    def split(self, split: Split) -> "tuple[InBlocks, Callable[[FactorModel], Errors]]":
         """The first part, to train on, and what a model that is given it makes of the second."""
 
-        def errors_of(model: FactorModel) -> SquaredErrors:
-            assert model.rating_range is not None
-            low, high = model.rating_range
-            work = _ErrorPass(ScoredSplit(model.serving(), split), (high - low) ** 2)
+        def errors_of(model: FactorModel) -> Errors:
+            low, high = model.rating_range or (0.0, 1.0)
+            share = 1.0 if model.rating_range else SCORED_LISTS / max(float(self.counts.of_users.sum()), 1.0)
+            work = _ErrorPass(ScoredSplit(model.serving(), split), (high - low) ** 2, share)
             total, number = (int(table[0, 0]) for table in _added(work, self.population, self.engine))
-            return SquaredErrors(math.ldexp(total, -_ERROR_BITS) * work.largest_square, number)
+            return Errors(math.ldexp(total, -_ERROR_BITS) * work.largest, number)
 
         return InBlocks(PartOfPopulation(self.population, part_of_split, PartOfSplit(split, 0)), self.engine), errors_of
 
@@ -227,7 +227,10 @@ class _EquationPass:
 @dataclass(frozen=True, eq=False)
 class _ErrorPass:
     public: ScoredSplit
-    largest_square: float
+    largest: float
+    """Error of a rating; of what a list misses, it is 1."""
+    share: float
+    """Of the users, which is asked for lists."""
 
     def empty(self) -> list[Table]:
         return [np.zeros((1, 1), np.int64) for _ in range(2)]
@@ -235,9 +238,14 @@ class _ErrorPass:
     def add(self, block: Block, tables: Sequence[Table]) -> Receipt:
         ratings = block.open()
         known, hidden = split_parts(ratings, self.public.split)
-        shares = squared_errors(self.public.model, known, hidden) / self.largest_square
-        tables[0] += np.rint(np.ldexp(shares, _ERROR_BITS)).astype(np.int64).sum()
-        tables[1] += hidden.n_ratings
+        if ratings.is_implicit:
+            asked = with_lists(known, hidden, self.share)
+            errors = misses(self.public.model, known.take_users(asked), hidden.take_users(asked))
+            tables[1] += len(errors)
+        else:
+            errors = squared_errors(self.public.model, known, hidden) / self.largest
+            tables[1] += hidden.n_ratings
+        tables[0] += np.rint(np.ldexp(errors, _ERROR_BITS)).astype(np.int64).sum()
         return Receipt(block.name, ratings.n_users, target())
 
 

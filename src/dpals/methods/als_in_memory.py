@@ -11,10 +11,10 @@ from dpals.data.ratings import Ratings
 from dpals.errors import InputError
 from dpals.kernels.least_squares import solve_rows
 from dpals.kernels.rows import entry_products
-from dpals.methods.als_settings import Settings, SquaredErrors
+from dpals.methods.als_settings import SCORED_LISTS, Errors, Settings, with_lists
 from dpals.model.factor_model import FactorModel
 from dpals.private.sampling import Split, split_parts
-from dpals.private.scoring import squared_errors
+from dpals.private.scoring import misses, squared_errors
 from dpals.public.initial_factors import random_factors
 
 Floats = NDArray[np.float32]
@@ -58,12 +58,16 @@ class InMemory:
         for factors, item_biases in (alternate or plainly)(user_side, item_side, settings):
             yield settings.model(self.ratings, factors, item_biases, self.mean, user_side.ridge)
 
-    def split(self, split: Split) -> "tuple[InMemory, Callable[[FactorModel], SquaredErrors]]":
+    def split(self, split: Split) -> "tuple[InMemory, Callable[[FactorModel], Errors]]":
         """The first part, to train on, and what a model that is given it makes of the second."""
         known, hidden = split_parts(self.ratings, split)
+        asked = with_lists(known, hidden, SCORED_LISTS / self.ratings.n_users)
 
-        def errors_of(model: FactorModel) -> SquaredErrors:
-            return SquaredErrors(float(squared_errors(model.serving(), known, hidden).sum()), hidden.n_ratings)
+        def errors_of(model: FactorModel) -> Errors:
+            if self.ratings.is_implicit:
+                missed = misses(model.serving(), known.take_users(asked), hidden.take_users(asked))
+                return Errors(float(missed.sum()), len(missed))
+            return Errors(float(squared_errors(model.serving(), known, hidden).sum()), hidden.n_ratings)
 
         return InMemory(known), errors_of
 

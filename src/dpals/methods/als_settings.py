@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpals.data.population import Population
+from dpals.data.ratings import Ratings
 from dpals.model.factor_model import FactorModel
-from dpals.private.sampling import Split
+from dpals.private.sampling import Split, share_of_users
 
 _FIRST_RIDGE = 0.6  # in units of the norm of the noise; what is best for ratings of many shapes lies around it
 _RIDGE_RATIO, _BIAS_RIDGE_RATIO, _RANK_RATIO = 0.75, 0.5, 0.6
+_LIST_RATIO = 0.4  # of ridges and weights of what was not seen
 _STEPS, _RANK_STEPS = 4, 8  # of trials; lower ranks are worse at first
 _RANK_MATTERS = 0.9  # only where factors take off more of the error of biases does the ridge not make up for the rank
 _MOST_TRIALS = 6
@@ -28,6 +30,9 @@ _LEAST_RIDGE = 3e-4  # in units of the first; equations in single precision need
 _FEWEST_RATINGS, _ENOUGH_RATINGS = 20, 2_000  # to choose anything; to choose by one split
 _MOST_SPLITS = 5
 _HELD_OUT = 0.1
+SCORED_LISTS = 8_000
+"""Users, about, whose lists are looked at: all items are ranked for each of them."""
+_LEAST_KNOWN = 4  # items of these users: from fewer, hardly more can be found than what is popular
 _SPLIT_SEED = 0x414C53  # splits of a caller, who has other seeds, must be independent of this one
 
 
@@ -68,8 +73,8 @@ class Settings(NamedTuple):
         )
 
 
-class SquaredErrors(NamedTuple):
-    """Of predictions: their sum and number."""
+class Errors(NamedTuple):
+    """Of predictions: the sum of their squares, or of the shares of users' items that lists miss, and the number."""
 
     total: float
     number: int
@@ -89,7 +94,7 @@ class Training(Protocol):
         """The model after each step."""
         ...
 
-    def split(self, split: Split) -> "tuple[Training, Callable[[FactorModel], SquaredErrors]]":
+    def split(self, split: Split) -> "tuple[Training, Callable[[FactorModel], Errors]]":
         """The first part, to train on, and what a model that is given it makes of the second."""
         ...
 
@@ -122,6 +127,25 @@ def choose(training: Training, first: Settings, *, rank_is_free: bool, bias_ridg
     return chosen._replace(steps=first.steps)
 
 
+def choose_for_lists(training: Training, first: Settings, *, weight_is_free: bool) -> Settings:
+    """Settings with the ridge, and the weight of what was not seen, whose lists find most of what was held out."""
+    if training.n_ratings < _FEWEST_RATINGS:
+        return first
+    error = _trials(training)
+    both = "ridge unseen_weight" if weight_is_free else "ridge"
+    chosen = _best(error, first._replace(steps=_STEPS), both, _LIST_RATIO)
+    if weight_is_free:
+        chosen = _best(error, chosen, "ridge", _LIST_RATIO)
+        chosen = _best(error, chosen, "unseen_weight", _LIST_RATIO)
+    return chosen._replace(steps=first.steps)
+
+
+def with_lists(known: Ratings, hidden: Ratings, share: float) -> NDArray[np.bool_]:
+    """The users whose lists are looked at: a share of those with enough known items and something to be found."""
+    counts = np.diff(known.indptr), np.diff(hidden.indptr)
+    return share_of_users(known, share) & (counts[0] >= _LEAST_KNOWN) & (counts[1] > 0)
+
+
 def _trials(training: Training) -> Callable[[Settings], float]:
     """From settings to the root mean squared error on a tenth that is held out; on several, if ratings are few."""
     number = min(max(_ENOUGH_RATINGS // training.n_ratings, 1), _MOST_SPLITS)
@@ -139,15 +163,15 @@ def _trials(training: Training) -> Callable[[Settings], float]:
 
 
 def _best(
-    error: Callable[[Settings], float], settings: Settings, name: str, ratio: float, least: float = 0.0
+    error: Callable[[Settings], float], settings: Settings, names: str, ratio: float, least: float = 0.0
 ) -> Settings:
-    """One number changed for the smallest error: it goes down in steps of a ratio while that helps, or else up.
+    """One number, or several, changed for the smallest error: down in steps of a ratio while that helps, or else up.
 
     Steps downward are longer where the error falls fast, as it does if ratings have little noise.
     """
     first, step = settings, ratio
     for _ in range(_MOST_TRIALS - 1):
-        changed = settings._replace(**{name: max(getattr(settings, name) * step, least)})
+        changed = settings._replace(**{name: max(getattr(settings, name) * step, least) for name in names.split()})
         gain = _gain(error, settings, changed)
         if gain > _LEAST_GAIN:
             settings, step = changed, step if step > 1 else max(min(ratio, (1 - gain) ** 8), _LONGEST_STEP)

@@ -77,13 +77,20 @@ def gain_contribution(model: Serving, known: Ratings, hidden: Ratings) -> Contri
     """
     counts = np.diff(hidden.indptr)
     if hidden.values is None or hidden.rating_range is None:
-        targets, seen = (hidden.indptr, hidden.indices), (known.indptr, known.indices)
-        gains = count_hits(model.search_vectors(known), model.items, PLACES, targets, seen) / np.clip(counts, 1, PLACES)
+        gains = 1 - misses(model, known, hidden)
     else:
         low, high = hidden.rating_range
         errors = squared_errors(model, known, hidden) / ((high - low) / 2) ** 2
         gains = 1 - np.minimum(errors / np.maximum(counts, 1), 1)
     return Contribution(Pattern.one_item(len(counts)), np.where(counts > 0, gains - LARGEST_GAIN, 0.0))
+
+
+def misses(model: Serving, known: Ratings, hidden: Ratings) -> NDArray[np.float64]:
+    """For each user the share of the hidden items that are not among the first recommendations; 1 for users without."""
+    targets, seen = (hidden.indptr, hidden.indices), (known.indptr, known.indices)
+    hits = count_hits(model.search_vectors(known), model.items, PLACES, targets, seen)
+    result: NDArray[np.float64] = 1 - hits / np.clip(np.diff(hidden.indptr), 1, PLACES)
+    return result
 
 
 def squared_errors(model: Serving, known: Ratings, hidden: Ratings) -> NDArray[np.float64]:
