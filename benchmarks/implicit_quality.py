@@ -5,8 +5,7 @@
 
 Of each user's n items, n / 5, rounded down, are to be found; the others are known. Everything that a user does not have
 is ranked. Real sets are looked for as in `rating_sets.py`. ALS is not private; its settings are the best of a grid on
-another split. Recall@20 and NDCG@20 are means over at most 6,000 users and
-three seeds.
+another split. Recall@20 and NDCG@20 are means over at most 6,000 users and three seeds.
 """
 
 import itertools
@@ -15,7 +14,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 import dpals
 import rating_sets
@@ -53,12 +51,11 @@ def _liked_films(seed: int) -> dpals.Ratings | None:
 
 def _real(folder: str, name: str, least: int = 1) -> Callable[[int], dpals.Ratings | None]:
     def load(seed: int) -> dpals.Ratings | None:  # noqa: ARG001
-        path = rating_sets.REAL_DATA / folder / f"{name}.parquet"
-        if not path.exists():
-            print(f"{path} is not here: left out")
+        table = rating_sets.real_table(folder, name)
+        if table is None:
             return None
-        frame = pd.read_parquet(path, columns=["user", "item"])
-        return dpals.Ratings.from_frame(frame[frame.groupby("user")["item"].transform("size") >= least])
+        pairs = table[["user", "item"]]
+        return dpals.Ratings.from_frame(pairs[pairs.groupby("user")["item"].transform("size") >= least])
 
     return load
 

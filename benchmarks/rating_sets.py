@@ -67,13 +67,20 @@ def _movielens_1m(seed: int) -> dpals.Ratings | None:  # noqa: ARG001
     return dpals.datasets.load("ml-1m")
 
 
+def real_table(folder: str, name: str) -> pd.DataFrame | None:
+    """A table of a real set; None, with a word about it, where the set is not on this machine."""
+    path = REAL_DATA / folder / f"{name}.parquet"
+    if path.exists():
+        return pd.read_parquet(path)
+    print(f"{path} is not here: left out")
+    return None
+
+
 def _real(name: str, scale: tuple[float, float]) -> Callable[[int], dpals.Ratings | None]:
     def load(seed: int) -> dpals.Ratings | None:  # noqa: ARG001
-        path = REAL_DATA / name / "ratings.parquet"
-        if not path.exists():
-            print(f"{path} is not here: left out")
+        frame = real_table(name, "ratings")
+        if frame is None:
             return None
-        frame = pd.read_parquet(path)
         frame = frame[frame.rating >= scale[0]]  # 0 stands for no rating in Book-Crossing
         return dpals.Ratings.from_frame(frame, rating_range=scale)
 

@@ -97,18 +97,21 @@ class ALS(Estimator):
 
     def _trained_on(self, training: Training, ratings: Population) -> FactorModel:
         settings = self._given(ratings)
-        if self.ridge is None and ratings.rating_range is None:
-            settings = choose_for_lists(training, settings, weight_is_free=self.unseen_weight is None)
-        elif self.ridge is None and ratings.rating_range is not None:
-            low, high = ratings.rating_range
-            settings = settings._replace(unit=(high - low) / 4)
-            free = {"rank_is_free": self.rank is None, "bias_ridge_is_free": self.bias_ridge is None}
-            settings = choose(training, settings, **free)
+        if self.ridge is None:
+            settings = self._chosen(training, settings, ratings.rating_range)
         self.rank_, self.ridge_ = settings.rank, settings.ridge * settings.unit
         self.bias_ridge_, self.unseen_weight_ = settings.bias_ridge, settings.unseen_weight
         for number, latest in enumerate(self._models(training, settings), 1):
             self._after_step(number, self._n_steps(settings.rank), latest)
         return latest
+
+    def _chosen(self, training: Training, first: Settings, rating_range: tuple[float, float] | None) -> Settings:
+        """The settings with what predicts best what is held out, as far as the caller leaves it open."""
+        if rating_range is None:
+            return choose_for_lists(training, first, weight_is_free=self.unseen_weight is None)
+        low, high = rating_range
+        first = first._replace(unit=(high - low) / 4)
+        return choose(training, first, rank_is_free=self.rank is None, bias_ridge_is_free=self.bias_ridge is None)
 
     def _given(self, ratings: Population) -> Settings:
         """The settings before anything is chosen."""

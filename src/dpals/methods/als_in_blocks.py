@@ -239,8 +239,7 @@ class _ErrorPass:
         ratings = block.open()
         known, hidden = split_parts(ratings, self.public.split)
         if ratings.is_implicit:
-            asked = with_lists(known, hidden, self.share)
-            errors = misses(self.public.model, known.take_users(asked), hidden.take_users(asked))
+            errors = misses(self.public.model, *with_lists(known, hidden, self.share))
             tables[1] += len(errors)
         else:
             errors = squared_errors(self.public.model, known, hidden) / self.largest

@@ -61,15 +61,19 @@ class InMemory:
     def split(self, split: Split) -> "tuple[InMemory, Callable[[FactorModel], Errors]]":
         """The first part, to train on, and what a model that is given it makes of the second."""
         known, hidden = split_parts(self.ratings, split)
-        asked = with_lists(known, hidden, SCORED_LISTS / self.ratings.n_users)
 
         def errors_of(model: FactorModel) -> Errors:
-            if self.ratings.is_implicit:
-                missed = misses(model.serving(), known.take_users(asked), hidden.take_users(asked))
-                return Errors(float(missed.sum()), len(missed))
             return Errors(float(squared_errors(model.serving(), known, hidden).sum()), hidden.n_ratings)
 
-        return InMemory(known), errors_of
+        if not self.ratings.is_implicit:
+            return InMemory(known), errors_of
+        asked = with_lists(known, hidden, SCORED_LISTS / self.ratings.n_users)
+
+        def misses_of(model: FactorModel) -> Errors:
+            missed = misses(model.serving(), *asked)
+            return Errors(float(missed.sum()), len(missed))
+
+        return InMemory(known), misses_of
 
 
 class Side:

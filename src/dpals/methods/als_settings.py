@@ -140,14 +140,14 @@ def choose_for_lists(training: Training, first: Settings, *, weight_is_free: boo
     return chosen._replace(steps=first.steps)
 
 
-def with_lists(known: Ratings, hidden: Ratings, share: float) -> NDArray[np.bool_]:
-    """The users whose lists are looked at: a share of those with enough known items and something to be found."""
-    counts = np.diff(known.indptr), np.diff(hidden.indptr)
-    return share_of_users(known, share) & (counts[0] >= _LEAST_KNOWN) & (counts[1] > 0)
+def with_lists(known: Ratings, hidden: Ratings, share: float) -> tuple[Ratings, Ratings]:
+    """The same of the users whose lists are looked at: a share of those with enough known items and some hidden."""
+    asked = share_of_users(known, share) & (np.diff(known.indptr) >= _LEAST_KNOWN) & (np.diff(hidden.indptr) > 0)
+    return known.take_users(asked), hidden.take_users(asked)
 
 
 def _trials(training: Training) -> Callable[[Settings], float]:
-    """From settings to the root mean squared error on a tenth that is held out; on several, if ratings are few."""
+    """From settings to the root of the mean error on a tenth that is held out; on several, if ratings are few."""
     number = min(max(_ENOUGH_RATINGS // training.n_ratings, 1), _MOST_SPLITS)
     parts = [training.split(Split((1 - _HELD_OUT, _HELD_OUT), _SPLIT_SEED + k)) for k in range(number)]
 

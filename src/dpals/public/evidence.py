@@ -54,26 +54,19 @@ class Evidence:
         self.information = self.information @ inverse
         self.precision = inverse @ self.precision @ inverse
 
-    def prior_covariance(self, typical: float) -> Doubles:
-        """The covariance of the v_j, estimated from the evidence less its noise: see `principal_directions`.
+    def principal_directions(self, typical: float) -> Eigenpairs:
+        """Eigenvalues and eigenvectors of the covariance of the v_j, estimated from the evidence less its noise.
+
+        Items count by how well they are known, with `typical` for the variance of a coordinate. Eigenvalues are raised
+        to at least a thousandth of it. The eigenvectors are those from before: equal eigenvalues allow any basis, and
+        rounding would decide which one it is.
 
         Examples
         --------
         >>> known = Evidence.none(np.full(4, 10.0), rank=1)
         >>> known.add(np.array([[20.0], [-20.0], [20.0], [-20.0]]), np.eye(1), noise=1.0)
-        >>> known.prior_covariance(typical=1.0).round(2)
-        array([[3.99]])
-        """
-        values, vectors = self.principal_directions(typical)
-        result: Doubles = (vectors * values) @ vectors.T
-        return result
-
-    def principal_directions(self, typical: float) -> Eigenpairs:
-        """Eigenvalues and eigenvectors of this covariance.
-
-        Items count by how well they are known, with `typical` for the variance of a coordinate. Eigenvalues are raised
-        to at least a thousandth of it. The eigenvectors are those from before: equal eigenvalues allow any basis, and
-        rounding would decide which one it is.
+        >>> known.principal_directions(typical=1.0).values.round(2)
+        array([3.99])
         """
         rank = len(self.precision)
         noise = np.linalg.inv(self.precision)  # of an item of weight 1
